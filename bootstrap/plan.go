@@ -110,9 +110,8 @@ type Plan struct {
 	Prepare func(ctx context.Context, p *Plan) error
 
 	// Diff, if it is set, has Check, CheckRevert and CheckUninstall say in [Result].Diff how the
-	// contents of files and other values would change. It compares two texts in the unified
-	// format, such as udiff.Unified of github.com/aymanbagabas/go-udiff. Of each file, 64 KiB are
-	// read at most.
+	// contents of files would change. It compares two texts in the unified format, such as
+	// udiff.Unified of github.com/aymanbagabas/go-udiff. Of each file, 64 KiB are read at most.
 	Diff func(nameBefore, nameAfter, before, after string) string
 
 	// Trace has hooks that are called during the run. It may be nil.

@@ -45,7 +45,8 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	if err != nil {
 		return s.failed("check", nil, err).in(wants, s)
 	}
-	ctx, differences := w.differing(ctx)
+	var differences strings.Builder
+	ctx = w.differing(ctx, func(_, difference string) { differences.WriteString(difference) })
 	look, err := ledger.From(ctx).Check(ctx, s.Name, wants)
 	if w.isBefore || os.Geteuid() == 0 { // other users may look
 		err = errors.Join(err, Certain(look.Denied))
@@ -61,12 +62,12 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	return r
 }
 
-// differing returns a context in which a dry run collects how contents would change.
-func (w *walk) differing(ctx context.Context) (context.Context, *textdiff.Collector) {
+// differing returns a context in which a dry run calls add with how contents would change.
+func (w *walk) differing(ctx context.Context, add func(object, difference string)) context.Context {
 	if w.isBefore || w.op != opCheck && w.op != opCheckRevert {
-		return textdiff.With(ctx, nil)
+		return ctx
 	}
-	return textdiff.With(ctx, w.plan.Diff)
+	return textdiff.With(ctx, w.plan.Diff, add)
 }
 
 // in returns r with where the step's objects are, unless they are on this side.

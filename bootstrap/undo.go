@@ -126,7 +126,8 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	if u.isDry {
 		undo = book.CheckUndo
 	}
-	ctx, differences := u.differing(ctx)
+	differences := map[string]string{}
+	ctx = u.differing(ctx, func(object, difference string) { differences[object] += difference })
 	objects, err := undo(ctx, steps)
 	step := "other steps"
 	for _, object := range objects {
@@ -135,7 +136,8 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 		}
 		o := u.of(step)
 		o.Elapsed += object.Elapsed
-		o.Diff += differences.Take(object.Object)
+		o.Diff += differences[object.Object]
+		delete(differences, object.Object)
 		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
 		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
 			o.errs = append(o.errs, err)

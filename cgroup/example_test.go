@@ -5,11 +5,11 @@ package cgroup_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
 )
@@ -32,8 +32,8 @@ func ExampleMount() {
 	// A container's cgroup namespace has another root.
 	kernel.Cgroup = "/kubepods/pod1"
 	_, err = m.Check(ctx)
-	fmt.Println(errors.Is(err, cgroup.ErrNotRoot))
+	fmt.Println(bootstrap.Code(err))
 	// Output:
 	// <nil> [cgroup2]
-	// true
+	// cgroup.not-root
 }

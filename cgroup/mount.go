@@ -20,9 +20,9 @@
 // none can be made, mountinfo decides. /proc must be mounted.
 //
 // Errors name the path and, if the kernel denies a call, the missing permission;
-// they wrap the kernel's error. Callers can branch on [ErrForeign] and
-// [ErrNotRoot]. On systems other than Linux, errors match [errors.ErrUnsupported],
-// unless [Mount.Kernel] is a fake (package bootstraptest).
+// they wrap the kernel's error. Callers can branch on [ErrForeign]; a
+// mount of another root has the code cgroup.not-root. On systems other than Linux,
+// errors match [errors.ErrUnsupported], unless [Mount.Kernel] is a fake (package bootstraptest).
 //
 // Do not use this package to make, limit or remove cgroups.
 package cgroup
@@ -44,8 +44,8 @@ var (
 	// path.
 	ErrForeign = code.New(code.CgroupForeign, "another file system is there")
 
-	// ErrNotRoot means that a path shows a cgroup other than the host's root.
-	ErrNotRoot = code.New(code.CgroupNotRoot, "not the host's root cgroup")
+	// errNotRoot means that a path shows a cgroup other than the host's root.
+	errNotRoot = code.New(code.CgroupNotRoot, "not the host's root cgroup")
 )
 
 const fstype = "cgroup2"
@@ -72,7 +72,7 @@ type Mount struct {
 	// Repair replaces a cgroup2 with another root that is mounted on Path: a new one is
 	// made, the old mount is unmounted, which fails while it is in use, and the new one
 	// attached, unless one with the host's root lay below. Undoing does not bring the old one
-	// back. If false, such a mount is ErrNotRoot.
+	// back. If false, such a mount is errNotRoot.
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
@@ -101,9 +101,9 @@ func (m Mount) ready(k mount.Mounter, p fsmount.Place) error {
 	case p.FSType != fstype:
 		return p.Foreign(k, "cgroup2", ErrForeign)
 	case p.Mount == "":
-		return fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
+		return fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, errNotRoot)
 	case !m.Repair:
-		return fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
+		return fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, errNotRoot)
 	}
 	return nil
 }

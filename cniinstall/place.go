@@ -26,8 +26,8 @@ import (
 // name; the other plugin folders are searched too. If, according to the context's ledger,
 // the agent has already installed in one of the runtime's folders, that one is kept. If
 // the runtime does not report its folders, they remain those in which the agent has
-// installed before, or become the defaults; a RuntimeErr that matches cri.ErrSeveral or
-// cri.ErrUnproven is returned instead. A ConfDir of the runtime's that is not for CNI by its
+// installed before, or become the defaults; a RuntimeErr with the code cri.several or
+// cri.unproven is returned instead. A ConfDir of the runtime's that is not for CNI by its
 // name is an error; the folders given in i are not checked for that.
 func (i Install) ResolveDirs(ctx context.Context) (Install, error) {
 	if !i.isAsked() || i.BinDir != "" && i.ConfDir != "" {

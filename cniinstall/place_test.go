@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // auto is the agent's installation, using the folders that a runtime reports.
@@ -68,7 +69,7 @@ func TestResolveDirsOfARuntimeThatDoesNotSay(t *testing.T) {
 
 // A runtime in doubt never means the default folders: the caller has to say which they are.
 func TestSEC11_NoFoldersAreAssumedForARuntimeInDoubt(t *testing.T) {
-	for _, doubt := range []error{cri.ErrSeveral, cri.ErrUnproven} {
+	for _, doubt := range []error{code.New(code.CRISeveral, "several"), code.New(code.CRIUnproven, "unproven")} {
 		n := newNode(t)
 		i := n.install()
 		i.Remedy, i.BinDir, i.RuntimeErr = "name it", "", fmt.Errorf("ask: %w", doubt)

@@ -65,9 +65,9 @@ func (d DropIn) path() string { return filepath.Join(d.dir(), d.Name) }
 // before the values come back. With Reload, the values that only systemd may write come last,
 // and Check also lists what it will change because of other files, which it names.
 //
-// Besides the errors of [Settings.Wants], it is one if the fields make no file. A
-// directory in which no file can be made matches [ErrReadOnlyDir] when Check looks at it;
-// Apply sets the values all the same.
+// Besides the errors of [Settings.Wants], it is one if the fields make no file. That no
+// file can be made in the directory, which has the code sysctl.directory-read-only, is one
+// when Check looks at it; Apply sets the values all the same.
 func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	content, err := d.content(ctx)
 	if err != nil {

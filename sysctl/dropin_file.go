@@ -83,7 +83,7 @@ func (d DropIn) refused(path string) error {
 	case d.ExistingDir && nearest != dir:
 		return fmt.Errorf("directory %s does not exist, and must not be made", dir)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("%w: %s: %w", ErrReadOnlyDir, nearest, remedy.File(err))
+		return fmt.Errorf("%w: %s: %w", errReadOnlyDirectory, nearest, remedy.File(err))
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ package sysctl
 
 import "context"
 
-var ErrNoSystemd = errNoSystemd
+var ErrNoSystemd, ErrReadOnlyDirectory = errNoSystemd, errReadOnlyDirectory
 
 // Effective returns the settings that systemd reads from dirs, or from its own
 // directories.

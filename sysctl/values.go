@@ -27,7 +27,7 @@ type values struct {
 func (v *values) kind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "sysctl", Rounds: true,
-		Read: v.read, Write: v.write, Met: isSet, Describe: v.describe, Contents: contents, Along: v.along, Lost: v.lost,
+		Read: v.read, Write: v.write, Met: isSet, Describe: v.describe, Along: v.along, Lost: v.lost,
 		Canonical: v.canonical, Owns: owns, Permission: v.permission, Place: v.place,
 		EndsWithBoot: func(string) bool { return true },
 	}
@@ -109,23 +109,8 @@ func isSet(now ledger.State, w ledger.Want) bool {
 }
 
 func (v *values) describe(object string, from, to ledger.State) string {
-	at, old, value := texts(object, from, to)
-	return target{Setting: Setting{Key: keyOf(at), Value: value}, old: old, why: v.why[keyOf(at)]}.change()
-}
-
-func contents(_ context.Context, object string, from, to ledger.State) (before, after map[string]ledger.State, err error) {
-	at, old, value := texts(object, from, to)
-	before, after = map[string]ledger.State{}, map[string]ledger.State{string(keyOf(at)): state(value)}
-	if old != unset {
-		before[string(keyOf(at))] = state(old)
-	}
-	return before, after, nil
-}
-
-// texts returns the path at which a state is written, the text there, and the one to come.
-func texts(object string, from, to ledger.State) (at, old, value string) {
-	at, value = asWritten(object, to)
-	old = from.Value
+	at, value := asWritten(object, to)
+	old := from.Value
 	if one := pathOf(object); coarser(one) != "" {
 		fine, coarse, _ := strings.Cut(old, " ")
 		if old = fine; at != one {
@@ -135,7 +120,7 @@ func texts(object string, from, to ledger.State) (at, old, value string) {
 	if from.IsZero() {
 		old = unset
 	}
-	return at, old, value
+	return target{Setting: Setting{Key: keyOf(at), Value: value}, old: old, why: v.why[keyOf(at)]}.change()
 }
 
 // lost says why an original does not come back: the kernel takes some values once, or cannot

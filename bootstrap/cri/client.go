@@ -82,8 +82,8 @@ func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(
 		err = fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
 	}
 	isAnswer := err == nil || !hasNone && errors.As(err, new(*rpcError))
-	if isNamed && !isAnswer && ctx.Err() == nil && !errors.Is(err, ErrUnproven) {
-		err = fmt.Errorf("%w: %w", ErrUnproven, err)
+	if isNamed && !isAnswer && ctx.Err() == nil && !errors.Is(err, errUnproven) {
+		err = fmt.Errorf("%w: %w", errUnproven, err)
 	}
 	if err == nil {
 		parsed, err = parse(e, answer)

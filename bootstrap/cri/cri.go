@@ -18,13 +18,13 @@ import (
 // socket was found.
 var errNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 
-// ErrSeveral means that several sockets were found, which the error lists, and no kubelet
+// errSeveral means that several sockets were found, which the error lists, and no kubelet
 // that names the one it uses.
-var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
+var errSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
-// ErrUnproven means that another user than root listens at the socket or may change its
+// errUnproven means that another user than root listens at the socket or may change its
 // path, that it cannot be told, or that no runtime answers at the path that the caller gives.
-var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
+var errUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
 type Endpoint struct {

@@ -34,7 +34,7 @@
 // are released. So no process is trusted for its name. A socket is believed if the caller
 // or the kubelet names it, or it is at a place of a distribution, and only root may change
 // any part of its path, and root listens (SO_PEERCRED). This is checked for each
-// connection; else the error matches [ErrUnproven]. Sockets anywhere else are not looked
+// connection; else the error has the code cri.unproven. Sockets anywhere else are not looked
 // at.
 //
 // A kubelet is a process with that name of the host's root: all its user ids are 0, it has
@@ -60,10 +60,10 @@
 //
 // # What can go wrong
 //
-// The error has the code cri.no-runtime if nothing listens. It matches [ErrSeveral] if
-// several runtimes do and the kubelet does not decide, and [ErrUnproven] if another user
-// than root may listen, or no runtime does where the caller says so. An error that a runtime
-// without the call answers matches [errors.ErrUnsupported]. An answer of more than 4 MiB,
+// The error has the code cri.no-runtime if nothing listens, cri.several if several runtimes
+// do and the kubelet does not decide, and cri.unproven if another user than root may listen,
+// or no runtime does where the caller says so. An error that a runtime without the call
+// answers matches [errors.ErrUnsupported]. An answer of more than 4 MiB,
 // gRPC's own limit (a list of sandboxes: 16 MiB, the kubelet's), is an error; a call waits
 // until ctx ends for a runtime that does not answer.
 //

@@ -11,6 +11,8 @@ var (
 	ParseCNIConfig = parseCNIConfig
 	ParseConfig    = parseConfig
 	ErrNoRuntime   = errNoRuntime
+	ErrSeveral     = errSeveral
+	ErrUnproven    = errUnproven
 )
 
 type (

@@ -127,7 +127,7 @@ func (l Loaded) look(ctx context.Context) (said string, err error) {
 	switch {
 	case errConf != nil:
 		return "", errConf
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSeveral):
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, errSeveral):
 		return "", err
 	case err != nil:
 		return err.Error(), nil

@@ -57,7 +57,7 @@ func find(ctx context.Context, proc string) (path string, err error) {
 	case len(found) == 1:
 		return found[0], nil
 	}
-	several := fmt.Errorf("%w, and no kubelet names the one it uses: %q", ErrSeveral, found)
+	several := fmt.Errorf("%w, and no kubelet names the one it uses: %q", errSeveral, found)
 	if doubt != nil {
 		several = fmt.Errorf("%w (%w)", several, doubt)
 	}
@@ -122,7 +122,7 @@ func openHost(proc string) (host, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: is the host's /proc mounted there?", err)
 	case errors.Is(err, fs.ErrPermission):
-		err = fmt.Errorf("%w: %w", ErrUnproven, err)
+		err = fmt.Errorf("%w: %w", errUnproven, err)
 	}
 	return host{root}, err
 }
@@ -136,7 +136,7 @@ func (h host) socket(path string) (*os.File, error) {
 	case isNone(err):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errUnproven(), err)
+		return nil, fmt.Errorf("%w: %w", unproven(), err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -164,9 +164,9 @@ func (h host) connect(ctx context.Context, path string) (conn net.Conn, info fs.
 	case errors.Is(err, unix.ECONNREFUSED):
 		return nil, nil, fmt.Errorf("connect: %w", unix.ECONNREFUSED)
 	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
-		return nil, nil, remedy.Add(fmt.Errorf("%w: connect: %w", ErrUnproven, errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
+		return nil, nil, remedy.Add(fmt.Errorf("%w: connect: %w", errUnproven, errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
 	case errors.As(err, &errno): // such as EAGAIN: many wait to be accepted
-		return nil, nil, fmt.Errorf("%w: connect: %w", ErrUnproven, errno)
+		return nil, nil, fmt.Errorf("%w: connect: %w", errUnproven, errno)
 	case err != nil:
 		return nil, nil, ended(ctx, err)
 	}
@@ -186,14 +186,14 @@ func peerIsRoot(conn *net.UnixConn) error {
 	var peerErr error
 	err = raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(err, peerErr); err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
-		err = fmt.Errorf("%w: uid %d listens", errUnproven(), peer.Uid)
+		err = fmt.Errorf("%w: uid %d listens", unproven(), peer.Uid)
 	}
 	return err
 }
 
-// errUnproven returns ErrUnproven with the remedy.
-func errUnproven() error {
-	return remedy.Add(ErrUnproven, "root must listen, and no other user may change the socket's path")
+// unproven returns errUnproven with the remedy.
+func unproven() error {
+	return remedy.Add(errUnproven, "root must listen, and no other user may change the socket's path")
 }
 
 // again returns a path at which this process can open, or connect to, the object that f

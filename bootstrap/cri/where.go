@@ -42,12 +42,12 @@ func (e Endpoint) CNI(ctx context.Context) (CNI, error) {
 // starting reports whether an error may pass with time, from a runtime that exists.
 func starting(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, errNoRuntime), errors.Is(err, ErrSeveral), errors.Is(err, fs.ErrPermission),
+	case err == nil, errors.Is(err, errNoRuntime), errors.Is(err, errSeveral), errors.Is(err, fs.ErrPermission),
 		errors.Is(err, errors.ErrUnsupported): // it has no CRI
 		return false
 	case errors.As(err, new(*rpcError)):
 		return true
 	}
-	isAway := errors.Is(err, ErrUnproven) && errors.Is(err, fs.ErrNotExist) // a named socket, made anew at its start
+	isAway := errors.Is(err, errUnproven) && errors.Is(err, fs.ErrNotExist) // a named socket, made anew at its start
 	return isAway || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN)
 }

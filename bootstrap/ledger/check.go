@@ -77,7 +77,9 @@ func (a *application) check(ctx context.Context, t *target) error {
 		return err
 	}
 	note(&a.done.Changes, t.Kind.describe(t.Object, t.now, t.To))
-	t.Kind.showDifference(ctx, t.Object, t.now, t.To, t.Secret || r.isSecret())
+	if a.step != "" { // else a leaf asks, on the way to what it wants
+		t.Kind.showDifference(ctx, t.Object, t.now, t.To, t.Secret || r.isSecret())
+	}
 	for _, side := range sides {
 		note(&a.done.Changes, side.Change)
 	}

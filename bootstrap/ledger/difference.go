@@ -37,26 +37,24 @@ func (k *Kind) showDifference(ctx context.Context, object string, from, to State
 	}
 }
 
-// side is the state of a file as it is compared with another. A directory has no content.
-func (s State) side(ctx context.Context, name string, isSecret bool) (f textdiff.Side) {
-	if s.IsZero() || s.Type == typeDir {
-		return f
-	}
-	f = textdiff.Side{Name: name, Size: s.Size, Sum: s.SHA256}
+// side is the state of a file as it is compared with another. Of an object that is none, such as
+// a directory, a mount or a kernel value, the change says all.
+func (s State) side(ctx context.Context, name string, isSecret bool) textdiff.Side {
+	f := textdiff.Side{Name: name, Size: s.Size, Sum: s.SHA256}
 	switch s.Type {
 	case typeFile:
 		f.About = fmt.Sprintf("mode %04o, owner %d:%d", s.Mode, s.UID, s.GID)
 	case typeSymlink:
-		f.About = "symbolic link"
+		f.About, f.Text = "symbolic link", s.Value+"\n"
+	default:
+		return textdiff.Side{}
 	}
 	switch {
 	case isSecret:
 		f.Hidden = "it is secret"
 	case !s.isContentKnown():
 		f.Hidden = "no copy of it was kept"
-	case s.Value != "":
-		f.Text, f.Sum = s.Value+"\n", ""
-	default:
+	case s.Type == typeFile:
 		text, err := s.beginning(ctx)
 		if f.Text = text; err != nil {
 			f.Hidden = err.Error()

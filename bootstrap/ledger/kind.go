@@ -60,10 +60,9 @@ type Kind struct {
 	Same func(a, b State) bool
 	// Describe says in one line what Write does.
 	Describe func(object string, from, to State) string
-	// Contents returns, by their names, the files that a write replaces, or other values that
-	// tell people what it does, as they are and as they would be; nil: the object itself, with
-	// its content or else its Value. Of an object that is not as wanted, it is asked if a plan
-	// has Diff.
+	// Contents returns, by their names, the files that a write replaces, as they are and as they
+	// would be; nil: the object itself, if it is a file. Of an object that is not as wanted, it is
+	// asked if a plan has Diff.
 	Contents func(ctx context.Context, object string, from, to State) (before, after map[string]State, err error)
 
 	// Along lists the objects that a write changes besides, with the states that they get.

@@ -279,7 +279,7 @@ func (a *app) table() []group {
 			{name: "output-file", short: "o", to: &a.planFile, on: "cleanup", side: container, empty: meansNothing,
 				help: "with --dry-run: also write the items that would be removed to this new YAML file, for review and for --plan on many nodes"},
 			{name: "diff", to: &a.diff, on: "check " + undoes,
-				help: "also print how the contents of files and other values would change, as a unified diff; secrets are masked, and in JSON it is the field diff (of uninstall: with --dry-run)"},
+				help: "also print how the contents of files would change, as a unified diff; secrets are masked, and in JSON it is the field diff (of uninstall: with --dry-run)"},
 			{name: "timeline", to: &a.timelineFile, on: reports, side: container, help: "also draw a timeline of the run into this file, an .svg"},
 			{name: "report-node", to: &a.reportNode, on: applies + "uninstall",
 				help: "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning"},

@@ -45,7 +45,7 @@ const (
 func (s System) Kind() *ledger.Kind {
 	k := &ledger.Kind{
 		Name: s.Name, Space: "mount",
-		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Contents: contents, Keeps: s.keeps,
+		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Keeps: s.keeps,
 		Lost: lost, Owns: owns, Find: s.find,
 		EndsWithBoot: func(string) bool { return true },
 	}
@@ -174,14 +174,6 @@ func (s System) describe(path string, from, to ledger.State) string {
 		return "mount " + s.FSType + " anew on " + path + " (it shows another cgroup than the host's root)"
 	}
 	return "mount " + s.FSType + " on " + path + s.Note + hides(Or(s.Kernel), path)
-}
-
-// contents returns the types of the file systems, as the identity of a mount says nothing to people.
-func contents(_ context.Context, path string, from, to ledger.State) (before, after map[string]ledger.State, err error) {
-	typed := func(s ledger.State) map[string]ledger.State {
-		return map[string]ledger.State{path: {Type: s.Type, Value: s.Type}}
-	}
-	return typed(from), typed(to), nil
 }
 
 func (s System) keeps(_ context.Context, path string, after ledger.StateAfter) (string, error) {

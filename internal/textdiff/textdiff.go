@@ -23,22 +23,22 @@ const (
 // Compare returns the difference of two texts in the unified format, below the two names.
 type Compare = func(nameBefore, nameAfter, before, after string) string
 
-// Collector gathers the differences that a look finds: all together, and those of each object.
+// Collector passes on the differences that a look finds.
 type Collector struct {
-	strings.Builder
-	objects map[string]string
 	compare Compare
+	add     func(object, difference string)
+	size    int
 }
 
 type key struct{}
 
-// With returns a context in which differences are collected, if there is something to compare with.
-func With(ctx context.Context, compare Compare) (context.Context, *Collector) {
-	c := &Collector{objects: map[string]string{}, compare: compare}
+// With returns a context in which add is called with each difference, if there is something to
+// compare with.
+func With(ctx context.Context, compare Compare, add func(object, difference string)) context.Context {
 	if compare == nil {
-		return ctx, c
+		return ctx
 	}
-	return context.WithValue(ctx, key{}, c), c
+	return context.WithValue(ctx, key{}, &Collector{compare: compare, add: add})
 }
 
 // From returns the context's Collector, or nil.
@@ -60,13 +60,12 @@ type Side struct {
 // Add adds what tells two sides of an object apart. As in git's format, lines above the names
 // say what changes besides the content.
 func (c *Collector) Add(object string, before, after Side) {
-	if before == after || c.Len() > maxAll {
+	if before == after || c.size > maxAll {
 		return
 	}
-	start := c.Len()
-	defer func() { c.objects[object] += c.String()[start:] }()
+	text := ""
 	if before.About != after.About {
-		c.WriteString(before.about("old ") + after.about("new "))
+		text = before.about("old ") + after.about("new ")
 	}
 	body := fmt.Sprintf("--- %s\n+++ %s\n", before.label(), after.label())
 	switch hidden := cmp.Or(before.hides(), after.hides()); {
@@ -85,17 +84,12 @@ func (c *Collector) Add(object string, before, after Side) {
 	}
 	for line := range strings.Lines(body) {
 		shown, _ := masked(strings.TrimSuffix(line, "\n"))
-		c.WriteString(printable.Line(shown) + "\n")
+		text += printable.Line(shown) + "\n"
 	}
-	if c.Len() > maxAll {
-		c.WriteString("Further differences are not shown: there are too many\n")
+	if c.size += len(text); c.size > maxAll {
+		text += "Further differences are not shown: there are too many\n"
 	}
-}
-
-// Take returns the differences of an object, once.
-func (c *Collector) Take(object string) string {
-	defer delete(c.objects, object)
-	return c.objects[object]
+	c.add(object, text)
 }
 
 func (s Side) label() string { return cmp.Or(printable.Line(s.Name), "/dev/null") }

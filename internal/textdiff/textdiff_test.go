@@ -4,6 +4,7 @@
 package textdiff_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,13 +34,16 @@ func TestPLAN4_ADifferenceIsInTheUnifiedFormat(t *testing.T) {
 		names + "The content is not shown: its owner says so\n":                       {file("a"), {Name: "/f", Hidden: "its owner says so"}},
 		"--- /a\\nb\n+++ /a\\nb\n@@ -1 +1 @@\n-a\n+\\x1b[2J\\t\\u202e https://h\n":    {{Name: "/a\nb", Text: "a"}, {Name: "/a\nb", Text: "\x1b[2J\t\u202e https://u:p@h"}},
 	} {
-		_, all := textdiff.With(t.Context(), udiff.Unified)
-		all.Add("object", sides[0], sides[1])
-		require.Equal(t, want, all.String())
-		require.Equal(t, want, all.Take("object"))
-		require.Empty(t, all.Take("object"))
+		all := map[string]string{}
+		collector(t, all).Add("object", sides[0], sides[1])
+		require.Equal(t, want, all["object"])
 	}
-	require.Nil(t, textdiff.From(t.Context()))
+	require.Nil(t, textdiff.From(textdiff.With(t.Context(), nil, nil)))
+}
+
+// collector adds the differences to those of their objects.
+func collector(t *testing.T, all map[string]string) *textdiff.Collector {
+	return textdiff.From(textdiff.With(t.Context(), udiff.Unified, func(object, difference string) { all[object] += difference }))
 }
 
 func TestSEC6_SEC8_NoSecretIsInADifferenceAndItHasABound(t *testing.T) {
@@ -59,24 +63,25 @@ func TestSEC6_SEC8_NoSecretIsInADifferenceAndItHasABound(t *testing.T) {
 		"-----BEGIN EC PRIVATE KEY-----\nS3CRET\n-----E": hidden,
 	} {
 		for _, sides := range [][2]string{{"x\n", text}, {text, "x\n"}} {
-			_, all := textdiff.With(t.Context(), udiff.Unified)
-			all.Add("object", textdiff.Side{Name: "f", Text: sides[0]}, textdiff.Side{Name: "f", Text: sides[1]})
+			all := map[string]string{}
+			collector(t, all).Add("object", textdiff.Side{Name: "f", Text: sides[0]}, textdiff.Side{Name: "f", Text: sides[1]})
 			if sides[1] == text || want == hidden {
-				require.Contains(t, all.String(), want)
+				require.Contains(t, all["object"], want)
 			}
-			require.NotContains(t, all.String(), "S3C", text)
+			require.NotContains(t, all["object"], "S3C", text)
 		}
 	}
-	_, all := textdiff.With(t.Context(), udiff.Unified)
+	all := map[string]string{}
+	c := collector(t, all)
 	for _, secret := range []string{"/cfg/etcd-password", "net.ipv4.tcp_fastopen_key", "/etc/agent.kubeconfig"} {
-		all.Add(secret, textdiff.Side{Name: secret, Text: "true"}, textdiff.Side{Name: secret, Text: "S3CRET"})
+		c.Add(secret, textdiff.Side{Name: secret, Text: "true"}, textdiff.Side{Name: secret, Text: "S3CRET"})
 	}
-	all.Add("plain", textdiff.Side{Name: "/cfg/enable-secret", Text: "true"}, textdiff.Side{Name: "/cfg/enable-secret", Text: "false"})
-	require.NotContains(t, all.String(), "S3CRET")
-	require.Contains(t, all.Take("plain"), "-true\n+false\n")
+	c.Add("plain", textdiff.Side{Name: "/cfg/enable-secret", Text: "true"}, textdiff.Side{Name: "/cfg/enable-secret", Text: "false"})
+	require.NotContains(t, fmt.Sprint(all), "S3CRET")
+	require.Contains(t, all["plain"], "-true\n+false\n")
 	for range 100 {
-		all.Add("many", textdiff.Side{}, textdiff.Side{Name: "f", Text: strings.Repeat("line\n", 10_000)})
+		c.Add("many", textdiff.Side{}, textdiff.Side{Name: "f", Text: strings.Repeat("line\n", 10_000)})
 	}
-	require.Less(t, all.Len(), 2<<20)
-	require.Equal(t, 1, strings.Count(all.String(), "Further differences are not shown: there are too many\n"))
+	require.Less(t, len(all["many"]), 2<<20)
+	require.Equal(t, 1, strings.Count(all["many"], "Further differences are not shown: there are too many\n"))
 }
