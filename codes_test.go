@@ -34,7 +34,7 @@ var codePackages = []string{
 // CODES.md is generated from the table, by make codes.
 func TestPLAN18_CodesAreDocumented(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Codes\n\nThe `code` of a failure in a report, in its JSON and in logs is a stable name of its cause, by which the failures of many nodes can be grouped. " +
+	b.WriteString("# Codes\n\nFor operators: the `code` of a failure in a report, in its JSON and in logs is a stable name of its cause, by which the failures of many nodes can be grouped. " +
 		"The error's text names the object and the details. The general codes of `plan` are used where no more specific cause is known; " +
 		"programs that use the packages may define codes of their own. A code never changes its meaning. `make codes` generates this page from the code.\n\n" +
 		"| code | cause | remedy |\n|---|---|---|\n")

@@ -219,7 +219,7 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 
 // One package decides whether a program is trusted, and only that package executes programs. A
 // command that nodeinit becomes is the caller's own.
-func TestSEC11_OnePlaceExecutes(t *testing.T) {
+func TestSEC11_OnlyOnePackageExecutesPrograms(t *testing.T) {
 	executes := map[string][]string{
 		"os": {"StartProcess"}, "syscall": {"Exec", "ForkExec", "StartProcess"}, "unix": {"Exec"},
 	}

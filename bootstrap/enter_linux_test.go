@@ -107,7 +107,7 @@ func TestSEC10_APlanCallsAStepWhereItsObjectsAre(t *testing.T) {
 
 // An object of this side, where the process is in a container, is recorded as the container's:
 // the host's steps of the same name do not touch it, and it is undone here.
-func TestPLAN6_WhatIsLocalIsRecordedOfItsContainer(t *testing.T) {
+func TestPLAN6_AnObjectOfTheContainerIsRecordedAsTheContainers(t *testing.T) {
 	n, s := marked(t), newShelf("shelf")
 	dir := t.TempDir()
 	plan := func(host hostns.Host) *bootstrap.Plan {

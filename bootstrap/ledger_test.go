@@ -350,7 +350,7 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 }
 
 // What something else still needs stays recorded, which is advice.
-func TestPLAN6_WhatIsStillNeededIsAdvice(t *testing.T) {
+func TestPLAN6_AnObjectThatOthersNeedStaysRecordedWithAdvice(t *testing.T) {
 	s := newShelf("shelf")
 	p := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1")))
 	_, err := p.Apply(t.Context())

@@ -110,7 +110,7 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 }
 
 // The report alone shows whether the run failed, for hooks that get no error.
-func TestFailedTellsWhatTheErrorTells(t *testing.T) {
+func TestTheReportAloneShowsWhetherTheRunFailed(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, tc := range map[string]struct {

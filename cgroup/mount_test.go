@@ -22,7 +22,7 @@ import (
 
 var onEach = fsmounttest.OnEach
 
-func TestCG1_NotTheHostsRoot(t *testing.T) {
+func TestCG1_ACgroup2OfAnotherRootIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")

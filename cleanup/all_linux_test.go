@@ -129,7 +129,7 @@ func TestNamesAreQuoted(t *testing.T) {
 	apply(t, c)
 }
 
-func TestItemThatNoInventoryListed(t *testing.T) {
+func TestOnlyWhatAnInventoryListedIsRemoved(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "cilium_host", "cilium_net")
 	before := everything(t)

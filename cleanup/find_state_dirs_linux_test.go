@@ -85,7 +85,7 @@ func TestCLN5_ParentsMayBeLinks(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "data", "x"))
 }
 
-func TestCLN5_Refused(t *testing.T) {
+func TestCLN5_TheRootAndRelativePathsAreNeverEmptied(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	for path, want := range map[string]string{

@@ -35,7 +35,7 @@ func TestSEC9_SharedTables(t *testing.T) {
 
 // Objects that are only probably an agent's are owned on request only, and those of ENI only in
 // the named tables.
-func TestCLN2_OnRequest(t *testing.T) {
+func TestCLN2_ObjectsThatAreOnlyProbablyTheAgentsAreOwnedOnRequest(t *testing.T) {
 	require.Empty(t, cleanup.Cilium().NetNS)
 	require.Empty(t, cleanup.Cilium().XFRM)
 	asked := cleanup.CiliumOnRequest()

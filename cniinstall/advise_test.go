@@ -79,7 +79,7 @@ func (n node) advice(i recorded) []string {
 	return advice
 }
 
-func TestCNI8_Gate(t *testing.T) {
+func TestCNI8_OnlyTrueEnablesTheUninstall(t *testing.T) {
 	for said, want := range map[string]bool{
 		"true": true, "true\n": true, " true ": true,
 		"": false, "false": false, "TRUE": false, "1": false, "true, but later": false,

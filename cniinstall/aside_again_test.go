@@ -17,7 +17,7 @@ import (
 
 // Our file is moved or copied over another CNI's name or to a new name: it is removed, and the
 // other CNI's original is restored.
-func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
+func TestCNI5_OurFileUnderAnothersNameDoesNotReplaceItsBackup(t *testing.T) {
 	for name, tt := range map[string]struct {
 		to     string
 		remove bool

@@ -45,7 +45,7 @@ func firsts(names []string, seen [][2]string) (taken []string) {
 
 // A runtime reloads at each rename. It must never find no configuration, and never a first one
 // other than the old first or ours: one step switches to ours, and one step switches back.
-func TestCNI5_NeverAWrongFirst(t *testing.T) {
+func TestCNI5_TheFirstConfigurationIsAlwaysTheOldOneOrOurs(t *testing.T) {
 	const ours = "05-cilium.conflist"
 	for name, tt := range map[string]struct {
 		present []string
@@ -109,7 +109,7 @@ func TestCNI5_NeverNoneAfterAnotherName(t *testing.T) {
 
 // If a file cannot be put back, or ours not be removed, ours stays with its plugins, so that the
 // node has a configuration; the next attempt succeeds.
-func TestCNI5_CNI8_CannotGo(t *testing.T) {
+func TestCNI5_CNI8_WhereTheOldCannotComeBackOursStaysWithItsPlugins(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	for _, busy := range []string{"10-aws.conflist.cilium_bak", "05-cilium.conflist"} {
 		n := newNode(t)

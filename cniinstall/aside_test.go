@@ -141,7 +141,7 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 
 // A configuration that the user has taken over is kept with the plugins it names; a revert that
 // no longer keeps it removes all of them.
-func TestCNI8_KeepConf(t *testing.T) {
+func TestCNI8_AConfigurationThatTheUserKeepsKeepsItsPlugins(t *testing.T) {
 	n := newNode(t)
 	n.others()
 	n.source("extra", script("0.3.1", "1.0.0"))

@@ -135,7 +135,7 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 
 // Our file took the provider's place for a while. The provider's is the one joined and the one
 // restored.
-func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
+func TestCNI4_CNI5_TheProvidersConfigurationIsJoinedAlsoAfterOursTookItsPlace(t *testing.T) {
 	n := newNode(t)
 	n.ownLoopback()
 	a, b := n.chained(true), n.chained(true)

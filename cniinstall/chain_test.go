@@ -90,7 +90,7 @@ func TestCNI4_ChainGolden(t *testing.T) {
 
 // The target is the first suitable file in the runtime's order; one that was set aside only if
 // there is no other; never one of ours.
-func TestCNI4_WhichTarget(t *testing.T) {
+func TestCNI4_TheFirstSuitableFileOfAnotherIsTheOneJoined(t *testing.T) {
 	list := func(name, plugin string) string {
 		return `{"cniVersion":"0.3.1","name":"` + name + `","plugins":[{"type":"` + plugin + `"}]}`
 	}

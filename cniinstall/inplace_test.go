@@ -74,7 +74,7 @@ func TestCNI4_InPlaceWhateverTheOwnerDoes(t *testing.T) {
 
 // The plugin's configuration changes, it moves to a file of its own and back, and joins another
 // network.
-func TestCNI4_InPlaceAndBesides(t *testing.T) {
+func TestCNI4_APluginMovesBetweenItsOwnFileAndAnothers(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
 	write(t, n.other("20-blue.conflist"), strings.Replace(calicoList, "k8s-pod-network", "blue", 1), 0o600)

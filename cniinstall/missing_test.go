@@ -18,7 +18,7 @@ import (
 )
 
 // Files that other programs still have to install are waited for; other faults are not.
-func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
+func TestCNI2_OnlyFilesOfOtherProgramsAreWaitedFor(t *testing.T) {
 	const theirs = `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"late-cni"}]}`
 	n := newNode(t)
 	i := n.install()

@@ -104,7 +104,7 @@ func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
 }
 
 // A configuration that was set aside names the plugin and is restored by the same revert.
-func TestCNI10_WhatComesBackCounts(t *testing.T) {
+func TestCNI10_APluginThatARestoredConfigurationNamesStays(t *testing.T) {
 	for name, link := range map[string]bool{"file": false, "link": true} {
 		t.Run(name, func(t *testing.T) {
 			n, i := shared(t)
@@ -128,7 +128,7 @@ func TestCNI10_WhatComesBackCounts(t *testing.T) {
 }
 
 // Our configuration replaced one that names the plugin, which is restored.
-func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
+func TestCNI10_APluginOfTheConfigurationThatOursReplacedStays(t *testing.T) {
 	for _, content := range []string{portmapConf, awsConf} {
 		n := newNode(t)
 		i := n.install()

@@ -213,7 +213,7 @@ func TestSEC11_APodBesideOursIsAPod(t *testing.T) {
 
 // A kubelet counts as one while it is upgraded, in its own mount namespace, and as part of
 // another program.
-func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
+func TestSEC11_AKubeletIsKnownAlsoDuringItsUpgradeAndInAnotherProgram(t *testing.T) {
 	for name, tc := range map[string]struct {
 		program string
 		attr    *syscall.SysProcAttr
@@ -277,7 +277,7 @@ func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 }
 
 // Some hosts drop capabilities from all processes, and some are containers in a pod.
-func TestAHostMayBeLessThanAMachine(t *testing.T) {
+func TestAHostWithFewerCapabilitiesOrInAPodHasItsKubelet(t *testing.T) {
 	h := newHost(t)
 	h.listen(usual)
 	h.listen("/run/acme.socket")
@@ -291,7 +291,7 @@ func TestAHostMayBeLessThanAMachine(t *testing.T) {
 }
 
 // A process that cannot be examined does not count as foreign: it may be the kubelet.
-func TestSEC11_WhatCannotBeToldIsAnError(t *testing.T) {
+func TestSEC11_AProcessThatCannotBeExaminedIsAnError(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
 	err := withoutPtrace(t, func() error {

@@ -32,7 +32,7 @@ func content(text string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return []byte(text), nil }
 }
 
-func TestLoads(t *testing.T) {
+func TestALoadedConfigurationIsComparedByItsMeaning(t *testing.T) {
 	h := newHost(t)
 	s, err := h.serve(critest.Runtime{Info: critest.Containerd([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")}).Status(t.Context())
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestLoadedWaitsForTheRuntimeItself(t *testing.T) {
 }
 
 // CRI-O does not report what it has loaded: that is said beforehand, and nothing is waited for.
-func TestRDY3_WhatLoadedCannotWaitFor(t *testing.T) {
+func TestRDY3_ARuntimeThatCannotSayWhatItLoadedIsNotWaitedFor(t *testing.T) {
 	h := newHost(t)
 	h.serve(critest.Runtime{Config: "[crio.network]\n"})
 	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}

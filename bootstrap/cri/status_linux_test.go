@@ -79,7 +79,7 @@ func TestStatusThroughALinkOfTheHost(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWhoBringsUpLoopback(t *testing.T) {
+func TestARuntimeSaysWhetherItBringsUpLoopback(t *testing.T) {
 	for config, want := range map[string]bool{
 		"":                                      false, // a runtime that does not report it
 		`{"cni":{"binDirs":["/opt/cni/bin"]}}`:  false,
@@ -235,7 +235,7 @@ func TestNoProcessListens(t *testing.T) {
 	require.ErrorIs(t, err, cri.ErrUnproven, "no default folders are assumed")
 }
 
-func TestNothingStaysBehind(t *testing.T) {
+func TestAskingARuntimeLeaksNoFileAndNoGoroutine(t *testing.T) {
 	h := newHost(t)
 	e := h.serve(critest.Runtime{})
 	_, err := e.Status(t.Context())

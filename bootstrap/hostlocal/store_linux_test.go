@@ -267,7 +267,7 @@ func TestRDY4_TheLockIsHostLocals(t *testing.T) {
 	require.ErrorContains(t, err, n.path("lock"))
 }
 
-func TestRDY4_TheContract(t *testing.T) {
+func TestRDY4_ReleasingAddressesConformsToAnAction(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.2", "gone\r\neth0")
 	n.write("10.9.0.3", "")

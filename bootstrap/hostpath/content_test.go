@@ -130,7 +130,7 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 
 // A refreshed content is no difference, a changed want is one, and a revert removes the file
 // whatever its content.
-func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
+func TestHP3_AFileThatTheAgentRewritesIsNoDriftAndGoesAtRevert(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
 	refresh := func() { require.NoError(t, os.WriteFile(path, []byte("refreshed"), 0o600)) }

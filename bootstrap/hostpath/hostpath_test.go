@@ -227,7 +227,7 @@ func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 
 // A path that could not be looked at is not taken for present, even if it can be looked at a
 // moment later.
-func TestPLAN3_HP1_WhatCouldNotBeLookedAtIsNotPresent(t *testing.T) {
+func TestPLAN3_HP1_APathThatCannotBeReadIsNotTakenForPresent(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
 	require.NoError(t, os.Symlink(loop, loop))
 	for path, is := range map[string]string{loop: "DirectoryOrCreate", loop + "/a": "DirectoryOrCreate", loop + "/b": "FileOrCreate"} {

@@ -123,7 +123,7 @@ func TestRDY4_CFG4_NotEvery404MeansGone(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotGiven(t *testing.T) {
+func TestAMissingArgumentIsAnErrorThatNamesIt(t *testing.T) {
 	client, err := dynamic.NewForConfig(serve(t, nil))
 	require.NoError(t, err)
 	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "x"}}}}

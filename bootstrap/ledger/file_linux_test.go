@@ -308,7 +308,7 @@ func TestPLAN17_WhatIsInTheWayIsSaidBeforehand(t *testing.T) {
 }
 
 // No set-user-id bit comes from a ledger, and no path of the kernel's is ever recorded.
-func TestSEC3_WhatAFileMayBe(t *testing.T) {
+func TestSEC3_NoSetUserIDBitAndNoPathOfTheKernelComesFromALedger(t *testing.T) {
 	root := t.TempDir()
 	book, path := opened(t, root), filepath.Join(root, "f")
 	require.NoError(t, os.WriteFile(path, []byte("x"), 0o755))
@@ -324,7 +324,7 @@ func TestSEC3_WhatAFileMayBe(t *testing.T) {
 }
 
 // A path that leads through a link is the same object as the one without.
-func TestPLAN14_APathHasOneName(t *testing.T) {
+func TestPLAN14_APathThroughALinkIsTheSameObject(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "real"), 0o755))
 	require.NoError(t, os.Symlink("real", filepath.Join(root, "link")))

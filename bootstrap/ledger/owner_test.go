@@ -111,7 +111,7 @@ func perform(t *testing.T, b *ledger.Book, wants ledger.Wants, op string) error 
 
 // Each line is what several processes do on one node, in order; after a slash is what is
 // said.
-func TestPLAN11_Overlaps(t *testing.T) {
+func TestPLAN11_WhatEachOfOverlappingOwnersMayDo(t *testing.T) {
 	says := map[string]string{"other": "has another owner", "revoked": "no longer belongs to this owner", "none": "nothing was applied"}
 	for name, script := range map[string]string{
 		"a rolling update with surge": "a1 apply, a1 apply, b1 apply, a1 check-apply/revoked, a1 apply/revoked, a1 verify/revoked, a2 verify/other, " +
@@ -231,7 +231,7 @@ func TestPLAN11_PLAN12_AnApplyKeepsItsOwner(t *testing.T) {
 }
 
 // An uninstall that has begun and not ended stops what runs beside it. An apply begins anew.
-func TestPLAN11_AnUninstallIsSaid(t *testing.T) {
+func TestPLAN11_AnUninstallThatHasBegunStopsOtherRuns(t *testing.T) {
 	dir, values := filepath.Join(t.TempDir(), "state"), map[string]string{}
 	k, wants := kept(values)
 	guard := process(t, dir, "a1", k)
@@ -253,7 +253,7 @@ func TestPLAN11_AnUninstallIsSaid(t *testing.T) {
 
 // A run with nothing to do records nothing: it has claimed, is as before, and its process
 // counts as one that has applied.
-func TestPLAN1_WhoNeedsNoClaim(t *testing.T) {
+func TestPLAN1_ARunWithNothingToDoWritesNoClaim(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	k, wants := kept(map[string]string{})
 	needs := func(b *ledger.Book) bool {

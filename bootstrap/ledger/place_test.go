@@ -76,7 +76,7 @@ func TestPLAN6_PLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
 
 // What was recorded in a namespace goes with it: it is neither undone in the next one, nor
 // in the way there.
-func TestPLAN6_WhatAContainerHadGoesWithIt(t *testing.T) {
+func TestPLAN6_RecordsOfAContainerEndWithIt(t *testing.T) {
 	m := &ledger.Memory{}
 	first, next := newContainer(), newContainer()
 	next.values["a"] = "of the image"

@@ -212,7 +212,7 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 }
 
 // What the kernel reads back otherwise is an error, and what was read is as it was left.
-func TestPLAN6_WhatIsReadIsAsLeft(t *testing.T) {
+func TestPLAN6_AValueIsRecordedAsReadBackAfterTheWrite(t *testing.T) {
 	p := newPlay("")
 	err := p.do(op{verb: "apply", step: "s", wants: []want{{object: "v:a", to: "1x"}}})
 	require.NoError(t, err, "no promise is broken")

@@ -116,7 +116,7 @@ func TestPLAN17_WhatTheNodeLacksIsAsked(t *testing.T) {
 }
 
 // A kind that knows an object's identity tells it from an equal one: that is its owner's.
-func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
+func TestPLAN6_AnEqualObjectThatAnotherMadeIsLeftAlone(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		s := newShelf(t)
 		k := s.kind()
@@ -145,7 +145,7 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 
 // What a step moves away is the original even if it was written just now; a copy of the
 // agent's own is none.
-func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
+func TestPLAN6_WhatAStepMovesAwayIsTheOriginalAndACopyOfItsOwnIsNot(t *testing.T) {
 	s := newShelf(t)
 	book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 	gone := func(change func(*ledger.Want)) {
@@ -166,7 +166,7 @@ func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 
 // What agents have removed, and that is there again, keeps nothing that it needed; what cannot
 // be brought back does.
-func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
+func TestPLAN6_ARestoredObjectNoLongerKeepsWhatItNeeded(t *testing.T) {
 	for _, isBack := range []bool{false, true} {
 		s := newShelf(t)
 		k, fails := s.kind(), false

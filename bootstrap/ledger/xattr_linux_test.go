@@ -118,7 +118,7 @@ func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 
 // A restored file has its former attributes, and not those that its directory gives to new
 // files.
-func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
+func TestPLAN6_ARestoredFileHasNoAttributesThatItsDirectoryGives(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, root string) {
 		book, dir := opened(t, t.TempDir()), filepath.Join(root, "dir")

@@ -49,7 +49,7 @@ func TestSEC9_OwnershipsOfRealAgents(t *testing.T) {
 // Each of these would own an object of the node, of Kubernetes, of a container runtime, of a
 // firewall or of another agent: under an unknown agent's name each is refused, and the error
 // names the field.
-func TestSEC9_WhatNoOwnershipTakes(t *testing.T) {
+func TestSEC9_AnOwnershipOfTheNodesOrOthersObjectsIsRefused(t *testing.T) {
 	things := map[string][]string{
 		"files": {
 			"/etc/passwd", "/etc/shadow", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.key", "/bin/sh", "/usr/bin/nsenter", "/etc/ssh/sshd_config",

@@ -97,7 +97,7 @@ func TestSEC6_AnAnswerMayReachItsBounds(t *testing.T) {
 }
 
 // Commas and braces inside a value do not count as entries.
-func TestSEC6_TextIsNotEntries(t *testing.T) {
+func TestSEC6_CommasAndBracesInAValueAreNotCounted(t *testing.T) {
 	value := strings.Repeat(`{[,"\`, 150_000)
 	client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		text, err := json.Marshal(configMap("cfg", values{"a": value}))
@@ -231,7 +231,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 // The error for an answer that is not an object repeats none of its content.
-func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
+func TestSEC6_AnErrorRepeatsNothingOfAnAnswerThatIsNoObject(t *testing.T) {
 	long := strings.Repeat(`[],`, 20_000)
 	for name, spec := range map[string]string{
 		"spec":     `[` + long + `0]`,

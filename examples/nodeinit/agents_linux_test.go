@@ -155,7 +155,7 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 }
 
 // What this program cannot undo, or has a damaged record, stays and is named.
-func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
+func TestPLAN14_UninstallOfAllAgentsNamesWhatItCannotUndo(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(forwarding("damaged", "1")...)

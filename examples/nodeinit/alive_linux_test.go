@@ -171,7 +171,7 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 	}
 }
 
-func TestCLN7_WhoSaysSoMay(t *testing.T) {
+func TestCLN7_ByForceOrItsOwnerARunningAgentIsUninstalled(t *testing.T) {
 	n := newParallelNode(t)
 	apply := func(owner string, more ...string) {
 		t.Helper()

@@ -239,7 +239,7 @@ func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 }
 
 // Objects in another agent's ledger are not orphans.
-func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
+func TestPLAN6_AnObjectInAnotherLedgerIsNoOrphan(t *testing.T) {
 	n := newParallelNode(t)
 	acme := []string{"--agent", "acme", "--state-dir", "/var/lib/acme"}
 	n.ok(append([]string{"mount-bpffs"}, acme...)...)

@@ -144,7 +144,7 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 }
 
 // A fallback that the host would not see is an error before it is used.
-func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
+func TestSEC10_AFallbackInsideTheContainerIsRefused(t *testing.T) {
 	n := newParallelNode(t)
 	before := n.state()
 	out := n.pod(`mkdir -p /run/cilium/bpf $ROOT/run/cilium; mount -n -t tmpfs tmpfs /run/cilium/bpf; mount -n --rbind /run/cilium $ROOT/run/cilium; `,

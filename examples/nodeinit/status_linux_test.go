@@ -100,7 +100,7 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 }
 
 // The first apply has failed, so that nothing else is recorded.
-func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
+func TestPLAN20_StatusShowsAFirstApplyThatFailed(t *testing.T) {
 	n := newParallelNode(t)
 	before := n.wholeState()
 	for code, args := range map[string][]string{

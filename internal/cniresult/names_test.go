@@ -68,7 +68,7 @@ func FuzzCNI10_Names(f *testing.F) {
 func isString(text string) bool { return strings.Contains(text, `"`) }
 
 // Both folders that callers of libcni are known to use are read by default.
-func TestCNI10_EachCacheCounts(t *testing.T) {
+func TestCNI10_BothResultCachesOfLibcniAreRead(t *testing.T) {
 	root := t.TempDir()
 	dirs := []string{filepath.Join(root, "results"), filepath.Join(root, "cache/results")}
 	uses := func(plugin string) error {

@@ -21,7 +21,7 @@ type foreign string
 func (foreign) Error() string  { return "foreign" }
 func (f foreign) Code() string { return string(f) }
 
-func TestOf(t *testing.T) {
+func TestTheFirstWellFormedCodeInAnErrorIsItsCode(t *testing.T) {
 	sentinel := code.New("lock.held", "held")
 	for want, err := range map[string]error{
 		"lock.held":  fmt.Errorf("take it: %w", errors.Join(errors.New("other"), foreign("AccessDenied"), sentinel, foreign("cni.in-use"))),

@@ -23,7 +23,7 @@ func mkdir(d *durable.Dir, name string) error {
 
 // A new object that cannot get its wanted mode is removed again, since it is not recorded
 // yet.
-func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
+func TestPLAN6_ANewFileThatCannotBeFinishedIsRemovedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refused uint32
 		make    func(*durable.Dir) error

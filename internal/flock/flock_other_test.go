@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-func TestNothingIsLocked(t *testing.T) {
+func TestOnOtherSystemsALockLocksNothing(t *testing.T) {
 	file := flock.File{Path: filepath.Join(t.TempDir(), "lock")}
 	for range 2 {
 		unlock, err := file.Lock(t.Context())

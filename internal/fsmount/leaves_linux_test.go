@@ -70,7 +70,7 @@ func BenchmarkBPF6_EnsureMounted(b *testing.B) {
 }
 
 // In another mount namespace, only its source tells a mount.
-func TestPLAN6_InAnotherMountNamespaceTheSourceTells(t *testing.T) {
+func TestPLAN6_InAnotherMountNamespaceAMountIsKnownByItsSource(t *testing.T) {
 	for name, l := range leaves {
 		t.Run(name, func(t *testing.T) {
 			n := fsmounttest.NewReal(t, false)

@@ -65,7 +65,7 @@ func TestSEC11_NothingOfOthersIsExecuted(t *testing.T) {
 
 // A tool in a folder that others may write to is not found, neither by Find nor by other
 // tools.
-func TestSEC11_AToolOfOthersIsNone(t *testing.T) {
+func TestSEC11_AToolWhereOthersMayWriteIsNotFound(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	const dir = "/usr/local/bin"
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))

@@ -105,7 +105,7 @@ func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
 	}
 }
 
-func TestARootOfItsOwnMaking(t *testing.T) {
+func TestANodeMayMakeItsOwnRootDirectory(t *testing.T) {
 	testns.Root(t)
 	node, err := testns.StartNode(t.Context(), testns.NodeOptions{Root: func(dir string) error {
 		for _, folder := range []string{"dev", "proc", "sys", "image"} {

@@ -72,7 +72,7 @@ func play(t *testing.T, scenario string, c faults.Campaign) (reached int) {
 	return reached
 }
 
-func TestTroubleIsNamedAndMended(t *testing.T) {
+func TestDamagedNodesAreReportedAndThenConverge(t *testing.T) {
 	testns.SkipShort(t, "20 seconds")
 	binary, work := build(t, "mkfs.ext4", "chattr")
 	for _, setting := range faults.Settings() {

@@ -36,7 +36,7 @@ const printed = `{"Action":"start","Package":"github.com/slipway-dev/slipway/goo
 `
 
 // A package that fails may have printed more, in none of its tests: the last one panics after them.
-func TestItSaysWhatItCameTo(t *testing.T) {
+func TestTheDigestSumsUpEachPackage(t *testing.T) {
 	var out strings.Builder
 	d := newDigest(&out)
 	require.NoError(t, d.read(strings.NewReader(printed)))
@@ -62,7 +62,7 @@ FAIL: 1 tests passed, 3 failed, 1 skipped (1: needs root), in 3 s
 `, out.String())
 }
 
-func TestWhatTestedNothingIsNotWell(t *testing.T) {
+func TestARunWithoutTestsIsAFailure(t *testing.T) {
 	require.False(t, newDigest(&strings.Builder{}).end(0))
 }
 

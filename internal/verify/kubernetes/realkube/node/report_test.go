@@ -59,7 +59,7 @@ func eventsOf(t *testing.T, name string) (reasons []string) {
 
 // A report is a condition, an annotation and an event, sent in one patch and only after a
 // change, with the component's rights alone.
-func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
+func TestRDY5_TheNodeShowsTheOutcomeOfARun(t *testing.T) {
 	const name = "reported"
 	createNode(t, name, fields{"zone": "a"})
 	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name+"/status", fields{"status": fields{
