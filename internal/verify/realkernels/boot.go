@@ -65,12 +65,10 @@ func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]st
 	args = append(append(args, machine...), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=log,path="+log, "-serial", "chardev:log",
 		"-kernel", filepath.Join(m.kernelDir(kernel), "vmlinuz"), "-initrd", initial,
-		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s %s",
-			console, strings.Join(b.parts, ","), b.cgroup, arch == "amd64", b.packages, b.skip, b.args))
-	if arch == "amd64" {
-		for _, disk := range []string{m.path("root/image"), filepath.Join(m.kernelDir(kernel), "modules.image"), filepath.Join(m.images, "tests.image")} {
-			args = append(args, "-drive", "file="+disk+",format=raw,if=virtio,snapshot=on")
-		}
+		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.packages=%s slipway.skip=%s %s",
+			console, strings.Join(b.parts, ","), b.cgroup, b.packages, b.skip, b.args))
+	for _, disk := range []string{m.path(rootOf(arch), "image"), filepath.Join(m.kernelDir(kernel), "modules.image"), filepath.Join(m.images, "tests-"+arch+".image")} {
+		args = append(args, "-drive", "file="+disk+",format=raw,if=virtio,snapshot=on")
 	}
 	return args, nil
 }

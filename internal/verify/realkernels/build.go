@@ -43,23 +43,31 @@ func (m *machines) build(ctx context.Context, kernels, packages []string) (err e
 	if err != nil {
 		return err
 	}
-	b := &builder{ctx: ctx, root: root, out: filepath.Join(m.images, "tree")}
+	for _, kernel := range kernels {
+		b := &builder{ctx: ctx, root: root, arch: architecture(kernel), out: filepath.Join(m.images, "tree")}
+		if err := b.all(m, packages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all builds for the builder's architecture, once.
+func (b *builder) all(m *machines, packages []string) error {
+	tests := filepath.Join(m.images, "tests-"+b.arch+".image")
+	if _, err := os.Stat(tests); err == nil {
+		return nil
+	}
 	for _, dir := range []string{"bin", "tests", "go"} {
 		if err := os.MkdirAll(filepath.Join(b.out, dir), 0o755); err != nil {
 			return err
 		}
 	}
-	for _, kernel := range kernels {
-		if err := b.initial(m, architecture(kernel)); err != nil {
-			return err
-		}
-	}
+	err := b.initial(filepath.Join(m.images, "initial-"+b.arch+".cpio"))
 	if len(packages) > 0 {
-		if err := errors.Join(b.programs(), b.tests(packages), b.sources()); err != nil {
-			return err
-		}
+		err = errors.Join(err, b.programs(), b.tests(packages), b.sources())
 	}
-	return errors.Join(image(ctx, b.out, filepath.Join(m.images, "tests.image"), 1200), os.RemoveAll(b.out))
+	return errors.Join(err, image(b.ctx, b.out, tests, 1200), os.RemoveAll(b.out))
 }
 
 // close removes the files built for this run.
@@ -70,36 +78,26 @@ func (m *machines) close() {
 }
 
 type builder struct {
-	ctx       context.Context
-	root, out string
+	ctx             context.Context
+	root, arch, out string
 }
 
-// goCommand builds for the machine on which all tests run.
+// goCommand builds for the virtual machines.
 func (b *builder) goCommand(dir string, args ...string) error {
-	return programs.Go(b.ctx, io.Discard, dir, []string{"GOOS=linux", "GOARCH=amd64"}, args...)
+	return programs.Go(b.ctx, io.Discard, dir, b.env(), args...)
 }
 
-// initial makes the archive with which a virtual machine starts: its pid 1, nodeinit,
-// and, if there is no Debian, a shell.
-func (b *builder) initial(m *machines, arch string) error {
-	archive := filepath.Join(m.images, "initial-"+arch+".cpio")
-	if _, err := os.Stat(archive); err == nil {
-		return nil
-	}
+func (b *builder) env() []string { return []string{"GOOS=linux", "GOARCH=" + b.arch} }
+
+// initial makes the archive with which a virtual machine starts: its pid 1 and nodeinit.
+func (b *builder) initial(archive string) error {
 	files := map[string]string{}
 	for name, p := range map[string]programs.Program{"init": guest, "bin/nodeinit": nodeinit} {
-		p.Arch = arch
+		p.Arch = b.arch
 		var err error
 		if files[name], err = p.Build(b.ctx); err != nil {
 			return err
 		}
-	}
-	if arch == arm64 {
-		busybox, err := one(m.path("busybox", "usr/bin/busybox"), m.path("busybox", "bin/busybox"))
-		if err != nil {
-			return err
-		}
-		files["bin/busybox"] = busybox
 	}
 	var c cpio
 	for _, dir := range []string{"dev", "proc", "new"} {
@@ -119,7 +117,7 @@ func (b *builder) initial(m *machines, arch string) error {
 // programs builds the programs that tests build.
 func (b *builder) programs() error {
 	for place, p := range built {
-		p.Arch = "amd64"
+		p.Arch = b.arch
 		path, err := p.Build(b.ctx)
 		if err == nil {
 			err = copyFile(path, filepath.Join(b.out, place), 0o755)
@@ -134,7 +132,7 @@ func (b *builder) programs() error {
 // tests builds the packages' tests, and lists them in the order in which they run.
 func (b *builder) tests(packages []string) error {
 	args := append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}"}, packages...)
-	list, err := command(b.ctx, b.root, []string{"GOOS=linux", "GOARCH=amd64"}, "go", args...)
+	list, err := command(b.ctx, b.root, b.env(), "go", args...)
 	if err != nil {
 		return err
 	}

@@ -62,18 +62,14 @@ func (m *machines) install(ctx context.Context, kernels []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root, to install a Debian")
 	}
-	if err := m.once(ctx, "root", m.installRoot); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(kernels, isArm) {
-		if err := m.once(ctx, "busybox", m.installBusybox); err != nil {
-			return err
-		}
-	}
 	for _, kernel := range kernels {
 		arch := architecture(kernel)
+		root := func(ctx context.Context, dir string) error { return installRoot(ctx, arch, dir) }
+		if err := m.once(ctx, rootOf(arch), root); err != nil {
+			return err
+		}
 		emulator := func(ctx context.Context, dir string) error {
-			return debian(ctx, emulatorRelease, dir, emulatorPackages[arch])
+			return debian(ctx, "amd64", emulatorRelease, dir, emulatorPackages[arch])
 		}
 		if err := m.once(ctx, "qemu-"+arch, emulator); err != nil {
 			return err
@@ -84,6 +80,14 @@ func (m *machines) install(ctx context.Context, kernels []string) error {
 		}
 	}
 	return nil
+}
+
+// rootOf is the directory of an architecture's Debian.
+func rootOf(arch string) string {
+	if arch == arm64 {
+		return "root-" + arm64
+	}
+	return "root"
 }
 
 func (m *machines) emulator(arch string) string { return m.path("qemu-" + arch) }
@@ -150,19 +154,43 @@ func mirror() (string, error) {
 	return "", errors.Join(errors.New("no Debian mirror in /etc/apt/sources.list.d"), err)
 }
 
-// debian installs a release into dir.
-func debian(ctx context.Context, release, dir string, packages ...string) error {
+// debian installs a release into dir. Of another architecture, whose programs cannot run here,
+// the packages are only unpacked.
+func debian(ctx context.Context, arch, release, dir string, packages ...string) error {
 	from, err := mirror()
-	if err == nil {
-		_, err = command(ctx, "", nil, "mmdebstrap", "--quiet", "--mode=root", "--variant=essential", "--include="+strings.Join(packages, ","),
-			"--aptopt=Acquire::Check-Valid-Until \"false\"", release, dir, from)
+	if err != nil {
+		return err
+	}
+	args := []string{"--quiet", "--mode=root", "--variant=essential"}
+	if arch == arm64 {
+		args = []string{"--quiet", "--mode=root", "--variant=extract", "--architectures=" + arch, "--include=?essential"}
+	}
+	args = append(args, "--include="+strings.Join(packages, ","), "--aptopt=Acquire::Check-Valid-Until \"false\"", release, dir, from)
+	if _, err := command(ctx, "", nil, "mmdebstrap", args...); err != nil || arch != arm64 {
+		return err
+	}
+	return configure(dir)
+}
+
+// configure does what the packages' own scripts do, as far as tests need it.
+func configure(dir string) (err error) {
+	links := map[string]string{"usr/bin/awk": "mawk", "var/run": "/run", "var/lock": "/run/lock"}
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		links["usr/sbin/"+name] = "xtables-nft-multi"
+	}
+	for name, target := range links {
+		path := filepath.Join(dir, name)
+		err = errors.Join(err, os.RemoveAll(path), os.Symlink(target, path)) // some are empty directories
+	}
+	for _, name := range []string{"passwd", "group"} {
+		err = errors.Join(err, copyFile(filepath.Join(dir, "usr/share/base-passwd", name+".master"), filepath.Join(dir, "etc", name), 0o644))
 	}
 	return err
 }
 
-func (m *machines) installRoot(ctx context.Context, dir string) error {
+func installRoot(ctx context.Context, arch, dir string) error {
 	tree := filepath.Join(dir, "tree")
-	if err := debian(ctx, rootRelease, tree, rootPackages...); err != nil {
+	if err := debian(ctx, arch, rootRelease, tree, rootPackages...); err != nil {
 		return err
 	}
 	for _, name := range []string{"t", "lib/modules"} {
@@ -180,10 +208,6 @@ func (m *machines) installRoot(ctx context.Context, dir string) error {
 func image(ctx context.Context, tree, file string, megabytes int) error {
 	_, err := command(ctx, "", nil, "mke2fs", "-q", "-t", "ext4", "-d", tree, file, strconv.Itoa(megabytes)+"M")
 	return err
-}
-
-func (m *machines) installBusybox(ctx context.Context, dir string) error {
-	return m.fetch(ctx, arm64, dir, []string{"busybox-static"}, nil)
 }
 
 // apt is the environment of an apt with the kernels' suites, and with its own lists and state.

@@ -6,6 +6,7 @@
 //
 //	go run ./internal/verify/realkernels                          # all, hours
 //	go run ./internal/verify/realkernels -short                   # one old kernel, minutes
+//	go run ./internal/verify/realkernels -short -kernels 6.12-arm64
 //	go run ./internal/verify/realkernels -short -install          # only what that needs
 //	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
@@ -16,7 +17,7 @@
 // changes anything of the machine that it runs on.
 //
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
-// mirror the first time, into slipway/kernels of the user's cache directory (2.3 GB);
+// mirror the first time, into slipway/kernels of the user's cache directory (3 GB);
 // without that directory the next run installs the newest again. It also keeps the output
 // of each virtual machine there, in logs, from which -table makes the table in
 // EVIDENCE.md; for a failed one it prints the relevant part. It needs root, to install a
@@ -38,8 +39,8 @@ import (
 	"time"
 )
 
-// series are the kernels of a full run. The last is emulated on another
-// architecture than the machine's, and shows the demo and the command's life.
+// series are the kernels of a full run. The last is of another architecture than the
+// machine's.
 var series = []string{"5.10", "6.1", "6.12", "6.18", newest, "6.12-" + arm64}
 
 const shortSeries = "5.10"
@@ -54,8 +55,8 @@ type order struct {
 }
 
 func main() {
-	kernels := flag.String("kernels", strings.Join(series, ","), "series of kernels; the newest version of each is used")
-	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
+	kernels := flag.String("kernels", "", "series of kernels, of which the newest versions are used; if empty, "+strings.Join(series, ",")+" or, with -short, "+shortSeries)
+	short := flag.Bool("short", false, "only the demo, the command's life, and the tests of the packages whose calls differ by kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(boots), ",")+"; with -short: "+strings.Join(bootNames(shortBoots), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
 	install := flag.Bool("install", false, "only install what is missing")
@@ -63,7 +64,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: 1}
+	o := order{kernels: series, packages: strings.Fields(*packages), short: *short, install: *install, atOnce: 1}
+	if *short {
+		o.kernels = []string{shortSeries}
+	}
+	if *kernels != "" {
+		o.kernels = strings.Split(*kernels, ",")
+	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
@@ -88,7 +95,7 @@ func run(ctx context.Context, o order, table string) error {
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
 	}
 	if o.short {
-		o.kernels, wanted, o.packages, o.atOnce = []string{shortSeries}, shortBoots, ofTheKernel, len(shortBoots)
+		wanted, o.packages, o.atOnce = shortBoots, ofTheKernel, len(shortBoots)
 	}
 	if o.only != nil {
 		wanted = slices.DeleteFunc(slices.Clone(wanted), func(b boot) bool { return !slices.Contains(o.only, b.name) })
@@ -118,9 +125,6 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	free := make(chan struct{}, o.atOnce)
 	for _, kernel := range o.kernels {
 		for _, b := range wanted {
-			if isArm(kernel) && !b.anywhere {
-				continue
-			}
 			free <- struct{}{}
 			running.Go(func() {
 				defer func() { <-free }()

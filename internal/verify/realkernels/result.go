@@ -263,9 +263,6 @@ func table(logs string) (string, error) {
 		results := map[string]result{}
 		version := ""
 		for _, b := range boots {
-			if isArm(kernel) && !b.anywhere {
-				continue
-			}
 			r, err := readResult(filepath.Join(logs, kernel+"_"+b.name+".log"))
 			if err != nil {
 				missing = append(missing, fmt.Errorf("-kernels %s -run %s: %w", kernel, b.name, err))

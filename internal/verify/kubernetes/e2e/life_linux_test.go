@@ -100,6 +100,16 @@ func lookAt(t *testing.T, n *cluster.Node) snapshot.Snapshot {
 	return s
 }
 
+// prepared is a node without a network, before agents come.
+func prepared(t *testing.T) snapshot.Snapshot {
+	t.Helper()
+	on(t, natTable)
+	on(t, script(t, "foreign.sh"))
+	look(t) // looking for rules makes the kernel's tables
+	nodeReady(t, "False")
+	return look(t)
+}
+
 // lockStays is the lock file that stays: running programs may hold it.
 const lockStays = "new: node file: run/slipway.lock f 0600 0:0"
 

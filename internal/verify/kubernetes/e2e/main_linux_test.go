@@ -148,17 +148,18 @@ func begin(t *testing.T) {
 // to end.
 func putRight(t *testing.T) {
 	t.Helper()
-	for _, step := range []string{
-		"for kind in daemonsets jobs pods; do kubectl delete $kind --all --all-namespaces --cascade=foreground --timeout=60s; done",
-		"kubectl delete pods --all --all-namespaces --force --timeout=60s",
-		"kubectl taint nodes --all " + taint + "- || true", // there may be none
-		"/run/nodeinit uninstall --any-owner --force",
-		"rm -rf /etc/cni/net.d/*.conflist /var/lib/cni/networks/e2e /var/lib/cni/networks/slipway-agent",
-		"for link in e2e0 slipway0; do [ ! -e /sys/class/net/$link ] || ip link del $link; done",
-	} {
-		if out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", step); err != nil {
+	run := func(n *cluster.Node, step string) {
+		if out, err := n.Run(context.WithoutCancel(t.Context()), "sh", "-euc", step); err != nil {
 			t.Log("after the test:", err, out)
 		}
+	}
+	run(node.Node, "for kind in daemonsets jobs pods; do kubectl delete $kind --all --all-namespaces --cascade=foreground --timeout=60s; done")
+	run(node.Node, "kubectl delete pods --all --all-namespaces --force --timeout=60s")
+	run(node.Node, "kubectl taint nodes --all "+taint+"- || true") // there may be none
+	for _, n := range node.Nodes {
+		run(n, "for agent in cilium flannel slipway-agent; do /run/nodeinit uninstall --agent=$agent --any-owner --force; done")
+		run(n, "rm -rf /etc/cni/net.d/*.conflist /var/lib/cni/networks/e2e /var/lib/cni/networks/slipway-agent")
+		run(n, "for link in e2e0 slipway0; do [ ! -e /sys/class/net/$link ] || ip link del $link; done")
 	}
 }
 

@@ -106,15 +106,6 @@ func (d *deployment) daemonSet() object {
 	return nil
 }
 
-// named gives the DaemonSet and its pods another name, beside those of the manifest.
-func (d *deployment) named(name string) *deployment {
-	set := d.daemonSet()
-	at(set, "metadata")["name"], d.name = name, name
-	at(set, "spec", "selector", "matchLabels")["app"] = name
-	at(set, "spec", "template", "metadata", "labels")["app"] = name
-	return d
-}
-
 // flags adds flags to nodeinit's command, before the command that it runs if it does.
 func (d *deployment) flags(flags ...string) {
 	command := d.init["command"].([]any)
@@ -232,15 +223,16 @@ func cleaner(t *testing.T) *deployment {
 // tests' CNI plugins in place of Cilium's.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
-	return uninstallerWith(t, script(t, "ownership.yaml"))
+	return uninstallerWith(t, "cilium", script(t, "ownership.yaml"))
 }
 
-func uninstallerWith(t *testing.T, ownership string) *deployment {
+func uninstallerWith(t *testing.T, agent, ownership string) *deployment {
 	t.Helper()
 	d := cleaner(t)
-	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", ownership))
-	d.flags("--ownership=/ownership/ownership.yaml")
-	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
+	name := "ownership-" + agent // a kubelet may know an older content of one that was changed
+	d.objects = append(d.objects, configMap(name, "ownership.yaml", ownership))
+	d.flags("--agent="+agent, "--ownership=/ownership/ownership.yaml")
+	d.mount("/ownership", object{"configMap": object{"name": name}})
 	return d
 }
 

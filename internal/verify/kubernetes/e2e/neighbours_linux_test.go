@@ -5,16 +5,21 @@ package e2e_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/verify/image"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
-const mainConf = "05-e2e.conflist"
+const (
+	mainConf   = "05-e2e.conflist"
+	olderImage = "slipway.test/agent:0"
+)
 
 // neighbour is one of two agents of the same nodes.
 type neighbour struct {
@@ -28,12 +33,16 @@ type neighbour struct {
 // Flannel and another agent come one after the other to the same nodes, in either order, and
 // whichever goes first, pods that are connected by the other one lose nothing, across nodes;
 // those that it has itself connected are waited for. Where Flannel brings its own plugin alone,
-// those that it calls are the other's, and stay. In the end the nodes are as they were before.
-func TestPLAN14_CNI8_FlannelBesideAnotherAgent(t *testing.T) {
+// those that it calls are the other's, and stay. The other's older version takes its turn, and this
+// one again. In the end the nodes are as they were before.
+func TestPLAN11_PLAN14_CNI8_FlannelBesideAnotherAgent(t *testing.T) {
 	testns.SkipShort(t, "five minutes")
 	begin(t)
 	workers(t)
 	manifest := importFlannel(t)
+	older, err := agentFiles(t.Context(), image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: olderNodeinit(t)})
+	require.NoError(t, err)
+	require.NoError(t, node.Import(t.Context(), olderImage, []string{"/bin/sh"}, older...))
 	for i, name := range []string{"Flannel comes first and goes first", "Flannel comes first and goes last", "Flannel comes last and goes first", "Flannel comes last and goes last"} {
 		t.Run(name, func(t *testing.T) {
 			begin(t)
@@ -54,12 +63,16 @@ func TestPLAN14_CNI8_FlannelBesideAnotherAgent(t *testing.T) {
 			second.comes(t)
 			other.connects(t, "late") // its configuration is the first by name
 			installed := lookAt(t, node.Node)
-			for _, n := range []*neighbour{second, first} { // as after a reboot, in any order
-				kubectl(t, "rollout", "restart", "daemonset/"+n.deployment.name, "--namespace=kube-system")
+			watch := watchConf(other.conf)
+			for _, image := range []string{olderImage, agentImage} {
+				kubectl(t, "set", "image", "daemonset/"+other.deployment.name, other.init["name"].(string)+"="+image, "--namespace=kube-system")
+				other.ready(t)
+				kubectl(t, "rollout", "restart", "daemonset/"+f.deployment.name, "--namespace=kube-system")
+				f.ready(t)
 			}
-			first.ready(t)
-			second.ready(t)
-			settles(t, installed, "agents that agree leave the node to each other")
+			_, missing := watch()
+			require.Zero(t, missing)
+			settles(t, installed, "agents that agree leave the node to each other", "bpf map:") // of other tests, which have the same kernel
 
 			goes, stays := other, f
 			if goesFirst {
@@ -71,9 +84,9 @@ func TestPLAN14_CNI8_FlannelBesideAnotherAgent(t *testing.T) {
 			stays.connects(t, "later")
 			stays.goes(t)
 			uninstaller(t).uninstall(t)
-			uninstallerWith(t, script(t, "../../../../../cleanup/ownershipfile/testdata/flannel.yaml")).uninstall(t)
+			uninstallerWith(t, "flannel", script(t, "../../../../../cleanup/ownershipfile/testdata/flannel.yaml")).uninstall(t)
 			nodeReady(t, "False")
-			settles(t, before, "the node is as it was before", "var/lib/cni")
+			settles(t, before, "the node is as it was before", "var/lib/cni", " via 10.250.0.")
 		})
 	}
 }
@@ -136,7 +149,7 @@ func (n *neighbour) goes(t *testing.T) {
 	u.apply(t)
 	if len(n.pods) > 0 {
 		said := u.says(t, 0)
-		require.Equal(t, len(node.Nodes), strings.Count(said, "step cni: revert: /etc/cni/net.d/"+n.conf+" is kept: sandboxes need it for their deletion"), said)
+		require.Len(t, regexp.MustCompile("nodeinit: .*"+n.conf+" is kept: sandboxes need it for their deletion").FindAllString(said, -1), len(node.Nodes), said)
 		n.ends()
 		kubectl(t, append([]string{"delete", "pod", "--timeout=120s"}, n.pods...)...)
 		for _, on := range node.Nodes { // the runtime uses the configuration of today, and leaves another one's results, too new to be told from those of pods that start
@@ -145,13 +158,6 @@ func (n *neighbour) goes(t *testing.T) {
 	}
 	u.ready(t)
 	u.remove(t)
-}
-
-// uninstallRest uninstalls an agent, and the leftovers of its network's plugins.
-func uninstallRest(t *testing.T, d *deployment) {
-	t.Helper()
-	d.remove(t)
-	uninstaller(t).uninstall(t)
 }
 
 // uninstallerOf undoes one agent's changes, and nothing else.

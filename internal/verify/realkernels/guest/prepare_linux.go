@@ -29,12 +29,7 @@ func prepare() (options map[string]string, err error) {
 			options[name] = value
 		}
 	}
-	if options["debian"] == "true" {
-		err = enterDebian()
-	} else {
-		err = useBusybox()
-	}
-	if err == nil {
+	if err = enterDebian(); err == nil {
 		err = rest(options["cgroup"])
 	}
 	return options, errors.Join(err, plainConsole())
@@ -68,13 +63,8 @@ func enterDebian() error {
 	if err := copyFile("/init", "/new/usr/bin/refuse"); err != nil {
 		return err
 	}
-	return errors.Join(copyFile("/bin/nodeinit", "/new/usr/bin/nodeinit"), enter())
-}
-
-// enter makes /new the root: pivot_root(2) does not work on the root that a kernel starts
-// with.
-func enter() error {
-	return errors.Join(
+	// pivot_root(2) does not work on the root that a kernel starts with.
+	return errors.Join(copyFile("/bin/nodeinit", "/new/usr/bin/nodeinit"),
 		unix.Mount("/dev", "/new/dev", "", unix.MS_MOVE, ""), unix.Mount("/proc", "/new/proc", "", unix.MS_MOVE, ""),
 		os.Chdir("/new"), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/"))
 }
@@ -108,20 +98,6 @@ func disk(device, at string, flags uintptr) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return mountOf(device, at, "ext4", flags, "")
-}
-
-// useBusybox makes a root in memory, for machines without Debian, with a shell and the
-// tools of the parts.
-func useBusybox() error {
-	errs := []error{mount("tmpfs", "/new", 0, "mode=755")}
-	for _, dir := range strings.Fields("bin dev proc tmp etc opt root var/lib") {
-		errs = append(errs, os.MkdirAll("/new/"+dir, 0o755))
-	}
-	errs = append(errs, os.Symlink("/run", "/new/var/run"), copyFile("/bin/nodeinit", "/new/bin/nodeinit"), copyFile("/bin/busybox", "/new/bin/busybox"))
-	for _, name := range strings.Fields("sh mount umount cat grep sort diff find sed ls mkdir rm touch tr unshare awk cp chmod head tail") {
-		errs = append(errs, os.Symlink("busybox", "/new/bin/"+name))
-	}
-	return errors.Join(append(errs, enter())...)
 }
 
 // rest mounts the file systems that every Linux system has, shared as systemd does.
