@@ -67,7 +67,7 @@
 //   - Share a node with other agents: package bootstrap/ledger.
 //   - Move from your own installer: the field Adopt of [ledger.Ledger].
 //   - Test without root: the example of [bootstraptest.Kernel].
-//   - Operate it: the documentation of examples/nodeinit.
+//   - Operate it: examples/nodeinit/README.md.
 //
 // # Errors
 //

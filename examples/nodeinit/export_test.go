@@ -20,19 +20,25 @@ func Commands() *cobra.Command {
 
 // Row is what a test needs to know of a flag of a command.
 type Row struct {
-	Place      int // in the table
-	Name, Type string
-	Variables  []string
-	Choices    []string
-	Shown      bool
+	Place                    int // in the table
+	Group, Name, Short, Type string
+	Default, Help            string
+	Variables                []string
+	Choices                  []string
+	Shown                    bool
 }
 
 // Flags returns the rows of a command in the table.
 func Flags(c *cobra.Command) (rows []Row) {
-	a := &app{}
+	a, place := &app{}, -1
 	a.groups = a.table()
-	for _, f := range a.flagsOf(c.Name()) {
-		rows = append(rows, Row{slices.Index(a.rows(), f), f.name, f.Type(), f.variables(), f.choices, f.shows(c)})
+	own := a.flagsOf(c.Name())
+	for _, g := range a.groups {
+		for _, f := range g.flags {
+			if place++; slices.Contains(own, f) {
+				rows = append(rows, Row{place, g.title, f.name, f.short, f.Type(), f.def, f.help, f.variables(), f.choices, f.shows(c)})
+			}
+		}
 	}
 	return rows
 }

@@ -74,23 +74,6 @@ func TestHelpOfEachCommand(t *testing.T) {
 	})
 }
 
-// Flags that all commands accept, or that all with a ledger do, are not in the help of
-// those that do not use them; and only check has the step preflight.
-func TestHelpShowsWhatACommandUses(t *testing.T) {
-	for command, unused := range map[string]string{
-		"demo": "host-proc here config timeout log-level", "build-config": "host-proc here", "explain": "host-proc here dest",
-		"status": "adopt override take-over lock-timeout", "release": "adopt override take-over", "forget": "adopt override take-over output",
-		"cleanup": "adopt override take-over", "uninstall-cni": "source plugins cni-template cgroup-root take-over sysctl", "completion bash": "host-proc timeout", "help": "host-proc timeout",
-	} {
-		text := here(t, nil, append(strings.Fields(command), "--help")...).stdout
-		require.Contains(t, text, "\nUsage:\n", command)
-		for _, flag := range strings.Fields(unused) {
-			require.NotRegexp(t, `(?m)^ +--`+flag+`\b`, text, command)
-		}
-	}
-	require.Contains(t, here(t, nil, "apply", "--help").stdout, "in their order:\n  config, cleanup,")
-}
-
 func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 	var b strings.Builder
 	for _, line := range []string{
