@@ -49,7 +49,7 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 	}
 	within, wait := waiting.On(ctx, "what is recorded to be undone")
 	w.learnKinds(within)
-	if all && !u.isDry && u.isInUse(within) {
+	if all && u.isInUse(within) {
 		u.isDry, u.isRefused = true, true
 	}
 	u.undoInTurn(within, all)
@@ -227,11 +227,11 @@ func (u *undoing) finish(ctx context.Context) error {
 // conclude determines the status of a step, and the reason if there was nothing to do.
 func (u *undoing) conclude(o *undone) {
 	op, changed, changes := "revert", Changed, o.Changes
-	switch {
-	case u.isRefused:
-		changed, o.Changes = NotRun, nil
-	case u.isDry:
+	if u.isDry && u.op != opRevert {
 		op, changed = "check-revert", WouldChange
+	}
+	if u.isRefused {
+		changed, o.Changes, o.Diff = NotRun, nil, ""
 	}
 	if o.Err != nil { // of its action
 		o.errs = append(o.errs, errors.Unwrap(o.Err))

@@ -67,9 +67,12 @@ func TestPLAN12_CNI8_AllIsUninstalledOrNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	network.inUse = code.New(code.CNIInUse, "sandboxes need it")
-	report, err := p.Uninstall(t.Context())
-	require.ErrorIs(t, err, network.inUse)
-	require.Equal(t, "left not-run\ncni failed\nsysctl not-run", statuses(report))
+	for _, undo := range []func(context.Context) (*bootstrap.Report, error){p.CheckUninstall, p.Uninstall} {
+		report, err := undo(t.Context())
+		require.ErrorIs(t, err, network.inUse)
+		require.Equal(t, "left not-run\ncni failed\nsysctl not-run", statuses(report))
+		require.Empty(t, report.Results[2].Changes)
+	}
 	require.Equal(t, []any{"1", true}, []any{sysctls.values["forwarding"], made})
 	asked(t, p.Ledger.Dir, func(b *ledger.Book) {
 		agents, err := b.Agents(t.Context())
@@ -77,7 +80,7 @@ func TestPLAN12_CNI8_AllIsUninstalledOrNothing(t *testing.T) {
 		require.Contains(t, string(agents[0].Report), "sandboxes need it", "and status says so")
 	})
 	network.inUse = nil
-	report, err = p.Uninstall(t.Context())
+	report, err := p.Uninstall(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "left changed\ncni changed\nsysctl changed", statuses(report))
 	require.False(t, made)

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/textdiff"
 )
 
 // ready returns an error if pods would fail with the configuration: a plugin that they need
@@ -63,6 +64,7 @@ func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 // isAsWanted reports whether a plugin needs no write.
 func isAsWanted(ctx context.Context, w ledger.Want) (bool, error) {
 	var unrecorded *ledger.Book
+	ctx = textdiff.With(ctx, nil, nil) // the step itself shows how it differs
 	look, err := unrecorded.Check(ctx, "", ledger.Wants{List: []ledger.Want{w}})
 	return err == nil && len(look.Changes) == 0, err
 }

@@ -278,10 +278,19 @@ func (b *Book) allowed(a *agent) error {
 }
 
 // rival returns an error if the step would take from a living agent of the same name what that has
-// applied. Where it cannot be told whether that lives, it may, and its pods would lose their network.
+// applied. It may be superseded by now: by the step of another plan, which has nothing to tell it by.
+// Where it cannot be told whether that lives, it may, and its pods would lose their network.
 func (b *Book) rival(ctx context.Context, s *sheet, step string, wants Wants) error {
-	current := s.head.Agents[b.ledger.Agent].current()
-	if wants.Rival == nil || b.ledger.TakeOver || current.Generation == 0 || current.Name == b.ledger.Owner {
+	a := s.head.Agents[b.ledger.Agent]
+	if wants.Rival == nil || b.ledger.TakeOver || a == nil {
+		return nil
+	}
+	owners := []owner{a.current()}
+	for _, name := range slices.Backward(a.Former) {
+		owners = append(owners, owner{Name: name})
+	}
+	owners = slices.DeleteFunc(owners, func(o owner) bool { return o.Name == b.ledger.Owner || o.Name == "" })
+	if len(owners) == 0 {
 		return nil
 	}
 	var recorded []Record
@@ -294,15 +303,17 @@ func (b *Book) rival(ctx context.Context, s *sheet, step string, wants Wants) er
 	if why == "" {
 		return nil
 	}
-	seen, err := b.alive(ctx, current)
-	if err != nil {
-		seen = fmt.Sprintf("whether it is alive is not known: %v", err)
+	for _, o := range owners {
+		seen, err := b.alive(ctx, o)
+		if err != nil {
+			seen = fmt.Sprintf("whether it is alive is not known: %v", err)
+		}
+		if seen != "" {
+			return failure.Certain(fmt.Errorf("%w: %q: %w: %q; %s; %s; nothing is changed (give one of the two a name of its own, or undo the other first; if it is the same agent, take it over explicitly)",
+				errTwoAgents, b.ledger.Agent, ErrNotOwner, o.Name, seen, why))
+		}
 	}
-	if seen == "" {
-		return nil
-	}
-	return failure.Certain(fmt.Errorf("%w: %q: %w: %s: %s; %s; nothing is changed (give one of the two a name of its own, or undo the other first; if it is the same agent, take it over explicitly)",
-		errTwoAgents, b.ledger.Agent, ErrNotOwner, &current, seen, why))
+	return nil
 }
 
 // Owner returns the agent's owner and the generation of the ownership, which each new owner

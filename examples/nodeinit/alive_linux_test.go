@@ -342,6 +342,8 @@ func TestPLAN11_ALivingOwnerOfAnotherAgentIsNotSuperseded(t *testing.T) {
 		}
 	}
 	require.Empty(t, before.Diff(n.state()), "nothing is changed")
+	pods(0, podB, []string{"mount-bpffs"}) // of several init containers, the first, which has nothing to tell it by
+	require.Contains(t, pods(3, podB, cilium).stderr, "is in the pod "+podA)
 
 	pods(0, podB, append(cilium, "--agent=cilium-2")) // both
 	n.shell("test -e /etc/cni/net.d/05-cilium.conflist; test -e /etc/cni/net.d/10-flannel.conflist")

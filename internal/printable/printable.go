@@ -97,7 +97,7 @@ func secretWords() []string {
 		"password", "passwd", "passphrase", "secret", "token", "credential",
 		"private-key", "privatekey", "api-key", "apikey", "access-key", "accesskey",
 		"encryption-key", "encryptionkey", "auth-key", "authkey", "fastopen-key", "tls-key", "client-key", "server-key", "ca-key",
-		"psk", "pre-shared-key", "preshared-key", "kubeconfig", "dockerconfig",
+		"psk", "pre-shared-key", "preshared-key", "presharedkey", "kubeconfig", "dockerconfig",
 	}
 }
 
@@ -106,7 +106,7 @@ func placeWords() []string { return []string{"-namespace", "-file", "-path", "-d
 
 // Secret reports whether, judging by its name, the value of key is a secret.
 func Secret(key string) bool {
-	key = strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
+	key = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(key), "_", "-"), ".", "-")
 	holds := func(word string) bool { return strings.Contains(key, word) }
 	ends := func(word string) bool { return strings.HasSuffix(key, word) }
 	return slices.ContainsFunc(secretWords(), holds) && !slices.ContainsFunc(placeWords(), ends)

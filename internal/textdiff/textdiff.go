@@ -33,10 +33,10 @@ type Collector struct {
 type key struct{}
 
 // With returns a context in which add is called with each difference, if there is something to
-// compare with.
+// compare with, and in which there is none else.
 func With(ctx context.Context, compare Compare, add func(object, difference string)) context.Context {
 	if compare == nil {
-		return ctx
+		return context.WithValue(ctx, key{}, nil)
 	}
 	return context.WithValue(ctx, key{}, &Collector{compare: compare, add: add})
 }

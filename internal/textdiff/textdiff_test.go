@@ -61,6 +61,19 @@ func TestSEC6_SEC8_NoSecretIsInADifferenceAndItHasABound(t *testing.T) {
 		"token: \"S3C\n  RET\"\n":                        hidden,
 		"tokens: [\n  S3CRET ]\n":                        hidden,
 		"-----BEGIN EC PRIVATE KEY-----\nS3CRET\n-----E": hidden,
+		"Authorization: Bearer S3CRET\n":                 "+Authorization: (masked)\n",
+		"PresharedKey=S3CRET\n":                          "+PresharedKey=(masked)\n",
+		`{"config": "{\"token\":\"S3CRET\"}"}`:           `+{"config": "{\"token\":(masked)` + "\n",
+		"- name: DB_PASSWORD\n  value: S3CRET\n":         hidden,
+		`"args": ["--token", "S3CRET"]`:                  hidden,
+		"token = \"\"\"\nS3CRET\n\"\"\"\n":               hidden,
+		"- token: abc\n\n    S3CRET\n":                   hidden,
+		"token: !!binary |\n  S3CRET\n":                  hidden,
+		"TOKEN=abc\\\nS3CRET\n":                          hidden,
+		"token: \"a\\\"b\n S3CRET\"\n":                   hidden,
+		"LS0tLS1CRUdJTiBSU0EgS3CRET":                     hidden,
+		"- token: S3CRET\n  ca: LS0tLS1CRUdJTiBDRVJU\n":  "+- token: (masked)\n+  ca: LS0tLS1CRUdJTiBDRVJU\n",
+		"dir: /run/secrets/token\nkey: value\n":          "+dir: /run/secrets/token\n+key: value\n",
 	} {
 		for _, sides := range [][2]string{{"x\n", text}, {text, "x\n"}} {
 			all := map[string]string{}
