@@ -73,28 +73,6 @@ func (n *node) editLedger(edit func(line string) string) {
 
 func (n *node) boot() string { return n.shell("cat /proc/sys/kernel/random/boot_id") }
 
-func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	require.Equal(t, "0\n", n.read(ipForward))
-	n.ok(forwarding("first", "1")...)
-	applied := n.state()
-	o := n.exits(1, forwarding("second", "0", "--output", "json")...)
-	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)
-	require.Contains(t, o.stderr, "nodeinit: --override: ")
-	require.Equal(t, "ledger.conflict", o.report(t).Results[0].Code)
-	require.Empty(t, applied.Diff(n.state()))
-	o = n.exits(1, "check", "--only", "sysctl", "--agent", "second", "--sysctl", "net.ipv4.ip_forward=0")
-	require.Contains(t, o.stderr, "--override")
-
-	n.ok(forwarding("second", "0", "--override")...)
-	require.Equal(t, "0\n", n.read(ipForward))
-	n.exits(1, forwarding("first", "1")...) // the value does not flip
-	n.ok("uninstall", "--agent", "second")
-	require.Equal(t, "1\n", n.read(ipForward))
-	n.ok("uninstall", "--agent", "first")
-}
-
 func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/sysctl.d")

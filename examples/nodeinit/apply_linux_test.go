@@ -5,7 +5,6 @@ package main_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,26 +47,6 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
 	require.Contains(t, o.stdout, "8 steps: 4 unchanged, 3 would-change, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 changed, 1 skipped")
-}
-
-func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
-	n := newParallelNode(t)
-	before := n.state()
-	o := n.exits(2, n.args("check", "--output", "json")...)
-	want := each("would-change", "cleanup")
-	want["preflight"] = "unchanged"
-	require.Equal(t, want, o.report(t).statuses())
-	require.Empty(t, before.Diff(n.state()), "a dry run creates nothing, not even a lock")
-
-	n.ok(n.args("apply")...)
-	o = n.ok(n.args("check")...)
-	require.Contains(t, o.stdout, "8 steps: 7 unchanged, 1 skipped")
-	require.Empty(t, o.stderr)
-
-	n.shell("umount /sys/fs/bpf && mount -t tmpfs tmpfs /sys/fs/bpf")
-	o = n.exits(1, n.args("check", "--output", "json")...)
-	require.Equal(t, "failed", o.report(t).statuses()["bpffs"])
-	require.Equal(t, 2, strings.Count(o.stdout, `"code": "bpffs.foreign"`), "the run's and the step's: %s", o.stdout)
 }
 
 func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {

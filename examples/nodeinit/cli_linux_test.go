@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,23 +32,6 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 	require.Equal(t, "2", n.read("/run/dest/x"))
 }
 
-func TestPLAN9_SkippedFailedAndOnly(t *testing.T) {
-	n := newParallelNode(t)
-	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
-	o := n.exits(1, n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
-	r := o.report(t)
-	require.Equal(t, "failed", r.statuses()["cni"], "no step of the plan brings a plugin")
-	require.Contains(t, r.Results[len(r.Results)-1].Error, "test-cni")
-
-	o = n.ok(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
-	require.Equal(t, each("changed", "cleanup", "bpffs", "cni", "cgroup"), o.report(t).statuses())
-	o = n.ok(n.args("apply", "--output", "json", "--only", "bpffs")...)
-	require.Equal(t, map[string]string{
-		"config": "skipped", "cleanup": "skipped", "host-paths": "skipped", "cgroup": "skipped", "sysctl": "skipped",
-		"bpffs": "changed", "cni": "skipped",
-	}, o.report(t).statuses())
-}
-
 // In a rolling update, the older pod's uninstall comes after the newer one's apply.
 func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	n := newParallelNode(t)
@@ -64,17 +46,6 @@ func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 		require.Empty(t, applied.Diff(n.state()))
 	}
 	n.okEnv([]string{"POD_UID=newer"}, "uninstall")
-}
-
-// Where nothing was recorded, it creates nothing either.
-func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	n.ok("uninstall", "--state-dir", "/run/missing/state")
-	n.ok(n.args("apply", "--sysctl-config-file", "50-mine.conf", "--sysctl", "net.ipv4.ip_forward=1",
-		"--bpf-root", "/run/bpf", "--cgroup-root", "/run/cg", "--cni-conf-name", "10-a.conflist", "--cni-bin-dir", "/opt/bin")...)
-	n.ok("uninstall")
-	n.ok("uninstall")
 }
 
 func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,12 +21,10 @@ func Commands() *cobra.Command {
 
 // Row is what a test needs to know of a flag of a command.
 type Row struct {
-	Place                    int // in the table
-	Group, Name, Short, Type string
-	Default, Help            string
-	Variables                []string
-	Choices                  []string
-	Shown                    bool
+	Place                          int // in the table
+	Group, Name, Type, Usage, Help string
+	Variables, Choices             []string
+	Shown                          bool
 }
 
 // Flags returns the rows of a command in the table.
@@ -36,7 +35,11 @@ func Flags(c *cobra.Command) (rows []Row) {
 	for _, g := range a.groups {
 		for _, f := range g.flags {
 			if place++; slices.Contains(own, f) {
-				rows = append(rows, Row{place, g.title, f.name, f.short, f.Type(), f.def, f.help, f.variables(), f.choices, f.shows(c)})
+				var b strings.Builder
+				f.writeHelp(&b)
+				usage, help, _ := strings.Cut(strings.TrimSpace(b.String()), "\n")
+				help, _, _ = strings.Cut(strings.Join(strings.Fields(help), " "), " [$")
+				rows = append(rows, Row{place, g.title, f.name, f.Type(), "`" + usage + "`", help, f.variables(), f.choices, f.shows(c)})
 			}
 		}
 	}

@@ -53,20 +53,6 @@ func TestPLAN6_StatusShowsWhatIsRecordedAndForgetDropsIt(t *testing.T) {
 	n.shell("test ! -e /var/lib/slipway")
 }
 
-func TestPLAN11_ASupersededOwnerMayTakeOver(t *testing.T) {
-	n := newParallelNode(t)
-	for _, owner := range []string{"old", "new"} {
-		n.ok("mount-bpffs", "--owner", owner)
-	}
-	n.exits(3, "mount-cgroup", "--owner", "old")
-	o := n.exits(3, "check", "--only", "cgroup", "--owner", "old")
-	require.Contains(t, o.stderr, "take it over")
-	n.exits(2, "check", "--only", "cgroup", "--owner", "newer") // an apply would claim the node
-	n.ok("mount-cgroup", "--owner", "old", "--take-over")
-	n.exits(3, "uninstall", "--owner", "new")
-	n.ok("uninstall", "--owner", "old")
-}
-
 const dropIn = "/etc/sysctl.d/99-zzz-override_cilium.conf"
 
 // A kubelet sees the exit status of the last attempt only.

@@ -20,13 +20,13 @@ import (
 )
 
 // An operator who types all that the manual has for a node, from its first line to its last, sees
-// the exit statuses that it says, and has a node as it was.
-func TestPLAN5_TheManualsCommandsWork(t *testing.T) {
+// the exit statuses that it says, and has the node as it was, without an agent's leftovers.
+func TestPLAN5_PLAN11_PLAN14_TheManualsCommandsWork(t *testing.T) {
 	n := newParallelNode(t)
 	n.agentPlugin()
-	n.shell("mkdir -p /hostproc /srv/plugins /var/lib/node_exporter; mount -n --bind /proc /hostproc; cp " + n.plugins + "/* /srv/plugins")
-	n.left()
-	n.shell("ip link set lo up")
+	n.shell("mkdir -p /hostproc /srv/plugins /var/lib/node_exporter /etc/sysctl.d; mount -n --bind /proc /hostproc; cp " + n.plugins + "/* /srv/plugins; ip link set lo up")
+	check := n.asItWas()
+	n.shell("ip link add cilium_host type veth peer name cilium_net; mkdir -p /run/cilium/state; touch /run/cilium/state/x")
 	script := "export SLIPWAY_K8S_API_SERVER_URLS=http://localhost:" + newAPIServer(t, n).port + " PATH=$PATH:" + filepath.Dir(binary) + "\ncd /run\n"
 	manual, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -40,16 +40,17 @@ func TestPLAN5_TheManualsCommandsWork(t *testing.T) {
 	}
 	said := n.outcome(n.Command("sh", "-eux", "-c", script))
 	require.Zero(t, said.code, said.stderr)
-	n.shell("test ! -e /sys/class/net/cilium_host")
-	n.shell("test -s /var/lib/node_exporter/cilium.prom")
+	n.shell("rm /var/lib/node_exporter/cilium.prom /etc/sysctl.d/90-[ab].conf /run/*.yaml")
+	check()
 }
 
-// The manual has each command and flag that help shows, with its environment, from the tables of
-// the code.
+// The manual has each command, step and flag that help shows, with its environment, from the
+// tables of the code.
 func TestPLAN5_TheManualsTables(t *testing.T) {
 	manual, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	commands, rows, on, all := "| command | what it does |\n|---|---|\n", map[int]main.Row{}, map[int][]string{}, []string{}
+	commands, flags, title := "| command | what it does |\n|---|---|\n", "", ""
+	rows, on, all := map[int]main.Row{}, map[int][]string{}, []string{}
 	eachCommand(main.Commands(), func(c *cobra.Command) {
 		if !ours(c) || c.Parent() == nil {
 			return
@@ -59,17 +60,12 @@ func TestPLAN5_TheManualsTables(t *testing.T) {
 			if f.Shown {
 				rows[f.Place], on[f.Place] = f, append(on[f.Place], c.Name())
 			}
-			if f.Shown && f.Name == "timeout" {
+			if f.Name == "timeout" && f.Shown {
 				all = append(all, c.Name())
-			}
-			if c.Name() == "apply" && f.Name == "only" {
-				for _, step := range f.Choices {
-					require.Contains(t, string(manual), "\n| `"+step+"` | ")
-				}
 			}
 		}
 	})
-	flags, title := "", ""
+	plain := strings.NewReplacer("*", "\\*", "|", "\\|", "<", "&lt;", "[", "\\[").Replace
 	for _, place := range slices.Sorted(maps.Keys(rows)) {
 		f, takes := rows[place], strings.Join(on[place], ", ")
 		if f.Group != title {
@@ -81,37 +77,19 @@ func TestPLAN5_TheManualsTables(t *testing.T) {
 		} else if len(without) < 4 {
 			takes = "all but " + strings.Join(without, ", ")
 		}
-		flags += fmt.Sprintf("| %s | %s | %s | %s |\n", usage(f), strings.Join(f.Variables[1:], ", "), takes, cell(f.Help, f.Default))
+		if f.Name == "only" {
+			for _, step := range f.Choices {
+				require.Contains(t, string(manual), "\n| `"+step+"` | ")
+			}
+		}
+		flags += fmt.Sprintf("| %s | %s | %s | %s |\n", strings.ReplaceAll(f.Usage, "|", "\\|"), strings.Join(f.Variables[1:], ", "), takes, plain(f.Help))
 	}
-	between := regexp.MustCompile(`(?s)(<!-- commands: .*?-->\n).*?(\n## .*?<!-- flags -->\n).*?(\n## Beside )`)
-	require.Regexp(t, between, string(manual))
-	want := between.ReplaceAllStringFunc(string(manual), func(old string) string {
-		parts := between.FindStringSubmatch(old)
-		return parts[1] + commands + parts[2] + flags + parts[3]
-	})
+	between := regexp.MustCompile(`(?s)^(.*<!-- commands: .*?-->\n).*(\n## Flags .*<!-- flags -->\n).*(\n## Beside .*)$`).FindStringSubmatch(string(manual))
+	require.Len(t, between, 4)
+	want := between[1] + commands + between[2] + flags + between[3]
 	if *update {
 		require.NoError(t, os.WriteFile("README.md", []byte(want), 0o644))
 		return
 	}
 	require.Equal(t, want, string(manual), "go test -update rewrites README.md")
-}
-
-// usage is how the manual has a flag.
-func usage(f main.Row) string {
-	text := "`--" + f.Name
-	if f.Short != "" {
-		text = "`-" + f.Short + "`, " + text
-	}
-	if f.Type != "bool" {
-		text += " " + strings.ReplaceAll(f.Type, "|", "\\|")
-	}
-	return text + "`"
-}
-
-// cell is a help as a cell of a table.
-func cell(help, byDefault string) string {
-	if byDefault != "" {
-		help += " (default " + byDefault + ")"
-	}
-	return strings.NewReplacer("*", "\\*", "|", "\\|", "<", "&lt;", "[", "\\[").Replace(help)
 }
