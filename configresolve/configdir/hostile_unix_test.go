@@ -7,7 +7,6 @@ package configdir_test
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,47 +165,6 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	own := filepath.Join(root, "own")
 	require.NoError(t, os.Symlink(target, own))
 	require.True(t, writeDir(t, own, config(t, values{"a": "1"})), "only this user can have put it there")
-}
-
-// A destination may be a directory that others can write to, such as an emptyDir: that is
-// advice, not an error.
-func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
-	if os.Geteuid() != 0 {
-		testns.Skip(t, "needs root, to give a directory another owner")
-	}
-	for name, tc := range map[string]struct {
-		spoil func(root string) error
-		want  string
-	}{
-		"root's":      {spoil: func(string) error { return nil }},
-		"an emptyDir": {func(root string) error { return os.Chmod(root, 0o777) }, "others than root may change it: it has mode 0777"},
-		"an emptyDir with a group": {func(root string) error {
-			return errors.Join(os.Chown(root, 0, 4242), os.Chmod(root, 0o2775|os.ModeSetgid))
-		}, "others than root may change it: it has mode 2775 and group 4242"},
-		"a user's": {func(root string) error { return os.Chown(root, 4242, 4242) }, "others than root may change it: it belongs to uid 4242"},
-		"a user's, below": {func(root string) error {
-			return errors.Join(os.Mkdir(root+"/config", 0o755), os.Chown(root+"/config", 4242, 4242), os.Chmod(root, 0o777|os.ModeSticky))
-		}, `"config": others than root may change it: it belongs to uid 4242`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := filepath.Join(t.TempDir(), "volume")
-			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
-			w := configdir.Writer{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
-			for range 2 {
-				writeDir(t, w.Path, w.Config)
-				requireLayout(t, w.Path, w.Config)
-				advice, err := w.Advise(t.Context())
-				require.NoError(t, err)
-				if tc.want == "" {
-					require.Empty(t, advice)
-				} else {
-					require.Len(t, advice, 1)
-					require.Contains(t, advice[0], "users other than root may change the agent's configuration in "+w.Path+": ")
-					require.Contains(t, advice[0], tc.want)
-				}
-			}
-		})
-	}
 }
 
 func TestSEC3_WhatNoConfigurationCanHaveRecordedIsNotObeyed(t *testing.T) {

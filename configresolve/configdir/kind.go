@@ -6,7 +6,6 @@ package configdir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -169,17 +168,4 @@ func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
 	})
 	return wants, nil
-}
-
-// Advise warns if users other than root and the caller can change the agent's
-// configuration: the directory, or one on the path to it, belongs to another user,
-// or is writable for all users, as an emptyDir is.
-func (d Writer) Advise(context.Context) ([]string, error) {
-	switch at, err := durable.OpenVetted(nil, d.Path); {
-	case err == nil:
-		return nil, at.Close()
-	case errors.Is(err, durable.ErrShared):
-		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v; in a pod's emptyDir only the pod's own containers can", d.Path, err)}, nil
-	}
-	return nil, nil // it will be made, or Check reports another error
 }

@@ -171,7 +171,7 @@ func (a *app) checkEvery(ctx context.Context) error {
 			fmt.Fprint(a.stderr, &stderr)
 			return usage("--every: usage error, see above")
 		}
-		news, warnings := reported.news(stdout.String()), warned.news(stderr.String())
+		news, warnings := reported.news(stdout.String(), a.output == formatJSON || a.diff), warned.news(stderr.String(), false)
 		if news+warnings != "" && a.output == formatText {
 			fmt.Fprintln(a.stdout, time.Now().UTC().Format(time.RFC3339))
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -105,6 +106,7 @@ func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
 	o := n.exits(1, append(args, "apply")...)
 	require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin")
 	require.Contains(t, o.stderr, "nodeinit: --optional-plugins: ")
+	require.Equal(t, 1, strings.Count(n.exits(1, "install-cni", "--cni-template", "none").stderr, "nodeinit: --plugins: "), "a flag helps against both errors")
 	n.shell("test ! -e /etc/cni/net.d/05-cilium.conflist")
 	o = n.exits(2, append(args, "check", "--optional-plugins", "loopback")...)
 	require.Contains(t, o.stdout, "CNI plugin loopback is not among those to install, nor in /opt/cni/bin")

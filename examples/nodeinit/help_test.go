@@ -82,7 +82,7 @@ func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=",
 		"completion tcsh", "completion bsh", "release --adopt",
-		"explain", "explain --source config-map:/x",
+		"explain", "explain --source config-map:/x", "help aply", "help apply now", "apply --timeline plan.yaml",
 	} {
 		o := here(t, nil, strings.Fields(line)...)
 		require.Equal(t, 64, o.code, "%s: %s", line, o.stderr)

@@ -294,6 +294,15 @@ func (a *app) program() *cobra.Command {
 	for _, row := range a.commandTable() {
 		root.AddCommand(a.cobra(row))
 	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		of, rest, _ := root.Find(args)
+		if len(rest) == 0 {
+			return nil
+		}
+		return of.ValidateArgs(rest)
+	}
 	return root
 }
 
@@ -353,6 +362,7 @@ func (a *app) hints(c *cobra.Command, err error) (hints []error) {
 		if len(own) == 0 {
 			own = others
 		}
+		own = slices.DeleteFunc(own, func(hint error) bool { return strings.Contains(fmt.Sprint(hints), hint.Error()) })
 		hints = append(hints, own...)
 	}
 	return hints

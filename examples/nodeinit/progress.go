@@ -36,11 +36,11 @@ type lastSaid map[string]bool
 var aTime = regexp.MustCompile(`(time=|"time":)\S+|"(start|elapsedMs)": \S+| +[0-9.]+(m[0-9.]+)?(s|ms|µs)\b|\([0-9.]+\S*s\)`)
 
 // news returns the parts of the next text that the last one did not have: the lines, each with
-// those that are indented below it, or the one JSON document.
-func (l *lastSaid) news(text string) (news string) {
+// those that are indented below it, or all of it if it is one whole, as a JSON document.
+func (l *lastSaid) news(text string, whole bool) (news string) {
 	var parts []string
 	for line := range strings.Lines(text) {
-		if i := len(parts) - 1; i >= 0 && (strings.HasPrefix(line, "    ") || strings.HasPrefix(text, "{\n")) {
+		if i := len(parts) - 1; i >= 0 && (strings.HasPrefix(line, "    ") || whole) {
 			parts[i] += line
 		} else {
 			parts = append(parts, line)

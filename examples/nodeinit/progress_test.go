@@ -56,15 +56,18 @@ func TestALookTellsWhatTheLastDidNotSay(t *testing.T) {
 	for name, texts := range map[string][3]string{ // the second has no news, of the third they are the last lines
 		"steps": {"  cni    failed  1.5ms\n  bpffs  unchanged  870µs  a\n      b\n2 steps (1.2s)\n", "  cni    failed   12ms\n  bpffs  unchanged  1ms  a\n      b\n2 steps (1m2s)\n",
 			"  cni    failed  1ms\n2 steps (9s)\n  bpffs  unchanged  1ms  a\n      c\n"},
-		"JSON":  {"{\n  \"start\": \"2026\",\n  \"elapsedMs\": 1.5\n}\n", "{\n  \"start\": \"2027\",\n  \"elapsedMs\": 2\n}\n", "{\n  \"start\": \"2028\",\n  \"x\": 2\n}\n"},
+		"JSON": {"{\n  \"start\": \"2026\",\n  \"elapsedMs\": 1.5\n}\n", "{\n  \"start\": \"2027\",\n  \"elapsedMs\": 2\n}\n", "{\n  \"start\": \"2028\",\n  \"x\": 2\n}\n"},
+		"a difference": {"  cni    would-change  1ms  replace file /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-x\n+y\n", "  cni    would-change  2ms  replace file /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-x\n+y\n",
+			"  cni    would-change  1ms  replace file /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-x\n+z\n"},
 		"a log": {fmt.Sprintf(logged, 1), fmt.Sprintf(logged, 2), fmt.Sprintf(logged, 3) + "time=1 level=WARN msg=y\n"},
 	} {
 		var l lastSaid
-		require.Equal(t, texts[0], l.news(texts[0]), name)
-		require.Empty(t, l.news(texts[1]), name)
-		news := l.news(texts[2])
+		whole := name == "JSON" || name == "a difference"
+		require.Equal(t, texts[0], l.news(texts[0], whole), name)
+		require.Empty(t, l.news(texts[1], whole), name)
+		news := l.news(texts[2], whole)
 		require.NotEmpty(t, news, name)
 		require.True(t, strings.HasSuffix(texts[2], news), "%s: %s", name, news)
-		require.Equal(t, name == "JSON", news == texts[2], name)
+		require.Equal(t, whole, news == texts[2], name)
 	}
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -280,10 +281,10 @@ func (a *app) table() []group {
 				help: "with --dry-run: also write the items that would be removed to this new YAML file, for review and for --plan on many nodes"},
 			{name: "diff", to: &a.diff, on: "check " + undoes,
 				help: "also print how the contents of files would change, as a unified diff; secrets are masked, and in JSON it is the field diff (of uninstall: with --dry-run)"},
-			{name: "timeline", to: &a.timelineFile, on: reports, side: container, help: "also draw a timeline of the run into this file, an .svg"},
+			{name: "timeline", to: &a.timelineFile, on: reports, side: container, check: ending(".svg"), help: "also draw a timeline of the run into this file, an .svg"},
 			{name: "report-node", to: &a.reportNode, on: applies + "uninstall",
 				help: "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning"},
-			{name: "report-metrics", to: &a.reportMetrics, on: applies + "uninstall", side: host, check: promFile,
+			{name: "report-metrics", to: &a.reportMetrics, on: applies + "uninstall", side: host, check: func(v string) error { return cmp.Or(absolute(v), ending(".prom")(v)) },
 				help: "also write the result into this file for node_exporter's textfile collector: a .prom; each agent has its own"},
 			{name: "every", to: &a.every, on: "check",
 				help: "keep checking at about this interval, at most a fifth shorter, until asked to end; --timeout bounds each check, and --report-node and --report-metrics report it; 0: check once"},

@@ -57,12 +57,15 @@ func exception(text string) error {
 	return nil
 }
 
-// promFile is the path of a file for node_exporter's textfile collector.
-func promFile(path string) error {
-	if filepath.Ext(path) != ".prom" {
-		return errors.New("must end in .prom: the collector reads no other file")
+// ending wants a file's name to end in that: a slip of the hand replaces no other file, and
+// node_exporter's collector reads no other.
+func ending(suffix string) func(path string) error {
+	return func(path string) error {
+		if filepath.Ext(path) != suffix {
+			return errors.New("must end in " + suffix)
+		}
+		return nil
 	}
-	return absolute(path)
 }
 
 func fileName(name string) error {

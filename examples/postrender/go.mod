@@ -3,6 +3,7 @@ module github.com/slipway-dev/slipway/examples/postrender
 go 1.25.0
 
 require (
+	github.com/spf13/pflag v1.0.6
 	k8s.io/apimachinery v0.34.0
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 )

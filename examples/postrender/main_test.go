@@ -420,8 +420,11 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 		_, err = render(t, chart+named)
 		require.NoError(t, err)
 	}
-	_, err = render(t, chart, "--as=both")
-	require.Error(t, err)
+	for arg, says := range map[string]string{"--as=both": `--as "both": want init or run`, "chart.yaml": `unexpected argument "chart.yaml"`, "--clusterip": "unknown flag: --clusterip: did you mean --cluster-ip?", "--xyz": "unknown flag: --xyz"} {
+		_, err = render(t, chart, arg)
+		require.EqualError(t, err, says)
+		require.ErrorAs(t, err, new(usageError))
+	}
 	_, err = render(t, "kind: DaemonSet\na: [cilium-agent")
 	require.ErrorContains(t, err, "read the chart")
 }
