@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,18 +159,6 @@ func TestARunFailsWithItsPlan(t *testing.T) {
 		_, text := drawn(t, &r)
 		require.Contains(t, text, want)
 	}
-}
-
-func TestWriteFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "start.svg")
-	require.NoError(t, os.WriteFile(path, []byte("an older one"), 0o600))
-	var r timeline.Recorder
-	require.NoError(t, r.WriteFile(path))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(content), "<svg "), string(content))
-	require.ErrorContains(t, r.WriteFile(filepath.Join(path, "below")), "write the timeline: ")
-	require.ErrorIs(t, r.WriteFile(filepath.Join(filepath.Dir(path), "missing", "start.svg")), fs.ErrNotExist)
 }
 
 func TestWhatOthersChoseIsEscaped(t *testing.T) {

@@ -38,27 +38,6 @@ func (c *containerd) looksIn(confDir string, pluginDirs ...string) {
 	c.info.Store(critest.Containerd(nil, confDir, pluginDirs...))
 }
 
-func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
-	n := newParallelNode(t)
-	// On the node, /usr is mounted read-only.
-	c := n.containerd("/var/lib/k3s/net.d", "/usr/lib/cni", "/var/lib/k3s/bin")
-	defer n.asItWas()()
-	o := n.ok(n.args("apply")...)
-	require.NotContains(t, o.stdout, "note:")
-	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"))
-	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
-	n.ok(n.args("check")...)
-
-	c.looksIn("/etc/cni/net.d", "/var/lib/other/bin")
-	o = n.exits(2, n.args("check")...)
-	require.Contains(t, o.stdout, "remove file /var/lib/k3s/net.d/05-cilium.conflist")
-	require.Contains(t, o.stdout, "write file /etc/cni/net.d/05-cilium.conflist")
-	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
-	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/cni/net.d; ls /var/lib/other/bin; ls -d /var/lib/k3s || true"))
-	n.ok(n.args("check")...)
-	n.ok("uninstall")
-}
-
 // A network whose plugins are gone by the time of the uninstall stays aside, as far as the
 // runtime says where it looks; otherwise it comes back.
 func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {

@@ -139,32 +139,6 @@ func TestCancellationEndsTheWait(t *testing.T) {
 	})
 }
 
-func TestWaiterGetsTheLockOnceItIsFree(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		file := flock.File{Path: filepath.Join(dir, "lock")}
-		unlock, err := file.Lock(t.Context())
-		require.NoError(t, err)
-		got := make(chan func() error)
-		go func() {
-			unlock, err := file.Lock(t.Context())
-			require.NoError(t, err)
-			got <- unlock
-		}()
-		time.Sleep(10 * time.Second) // of the bubble's clock
-		select {
-		case <-got:
-			t.Fatal("two holders")
-		default:
-		}
-		start := time.Now()
-		require.NoError(t, unlock())
-		second := <-got
-		require.LessOrEqual(t, time.Since(start), 50*time.Millisecond)
-		require.NoError(t, second())
-	})
-}
-
 func TestLockRefuses(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "target")

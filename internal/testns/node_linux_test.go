@@ -6,7 +6,6 @@ package testns_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -105,30 +104,6 @@ func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
 	}
 }
 
-func TestANodeMayMakeItsOwnRootDirectory(t *testing.T) {
-	testns.Root(t)
-	node, err := testns.StartNode(t.Context(), testns.NodeOptions{Root: func(dir string) error {
-		for _, folder := range []string{"dev", "proc", "sys", "image"} {
-			if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
-				return err
-			}
-		}
-		return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
-	}})
-	require.NoError(t, err)
-	defer node.Close()
-	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
-		require.NoDirExists(t, "/etc")
-		require.DirExists(t, "/image")
-		require.FileExists(t, "/sys/fs/cgroup/cgroup.procs")
-		require.ErrorIs(t, os.Mkdir("/etc", 0o755), unix.EROFS)
-		return nil
-	}))
-
-	_, err = testns.StartNode(t.Context(), testns.NodeOptions{Root: func(string) error { return errors.New("no root today") }})
-	require.ErrorContains(t, err, "no root today")
-}
-
 // Mounts by f are made on the node, and unmounts there reach f; its /proc is its own.
 func TestDoMountsOnTheNode(t *testing.T) {
 	n := start(t)
@@ -171,4 +146,37 @@ func TestEnterProtectsTheMachinesSysctls(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, os.WriteFile(machines, value, 0), unix.EROFS)
 	require.NoError(t, os.WriteFile(own, []byte("1"), 0))
+}
+
+// v1 are the mount points of the machine's hierarchies of version 1.
+func v1(t *testing.T) (points []string) {
+	t.Helper()
+	mounts, err := mountinfo.Read()
+	require.NoError(t, err)
+	for _, m := range mounts {
+		if m.FSType == "cgroup" {
+			points = append(points, m.Point)
+		}
+	}
+	return points
+}
+
+func TestStartSweepsTheCgroupsOfTheDead(t *testing.T) {
+	n := start(t)
+	live := cgroupOf(t, n)
+	var dead []string
+	for _, point := range append(v1(t), filepath.Dir(live)) {
+		dead = append(dead, filepath.Join(point, "slipway-node-gone"))
+	}
+	for _, point := range v1(t) {
+		dead = append(dead, filepath.Join(point, "slipway-node-half-gone"))
+	}
+	for _, dir := range dead {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "below"), 0o700))
+	}
+	start(t)
+	for _, dir := range dead {
+		require.NoDirExists(t, dir)
+	}
+	require.DirExists(t, live)
 }

@@ -65,7 +65,3 @@ FAIL: 1 tests passed, 3 failed, 1 skipped (1: needs root), in 3 s
 func TestARunWithoutTestsIsAFailure(t *testing.T) {
 	require.False(t, newDigest(&strings.Builder{}).end(0))
 }
-
-func TestArgumentsAreSplitAtEachPlus(t *testing.T) {
-	require.Equal(t, [][]string{{"-short", "./..."}, {"-C", "x", "."}}, groups([]string{"-short", "./...", "+", "-C", "x", "."}))
-}

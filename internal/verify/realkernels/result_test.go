@@ -4,8 +4,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,31 +56,4 @@ func TestParseUnfinished(t *testing.T) {
 	require.False(t, r.works(tests))
 	require.Contains(t, r.text(boot{parts: []string{"life"}}), "not run")
 	require.Contains(t, r.why(boot{parts: []string{tests}}), "--- of tests/sysctl\nPANIC: double fault\n")
-}
-
-func TestTableGoesBetweenItsMarks(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "EVIDENCE.md")
-	old := "before\n" + tableBegin + "\nold\n" + tableEnd + "\nafter\n"
-	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
-	for _, kernel := range series {
-		for _, b := range boots {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, kernel+"_"+b.name+".log"), []byte(printed), 0o644))
-		}
-	}
-	require.NoError(t, writeTable(file, dir))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "| Linux | 5.10.262 | 5.10.262 |")
-	require.Contains(t, string(text), "| 5.10.262, arm64 |\n|---|---|---|---|---|---|---|\n| demo | yes | yes | yes | yes | yes | yes |\n")
-	require.Regexp(t, `(?s)^before\n<!--.*<!-- end -->\nafter\n$`, string(text))
-	require.NotContains(t, string(text), "old")
-
-	// A partial table is an error: it would remove the others' results.
-	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
-	require.NoError(t, os.Remove(filepath.Join(dir, "6.1_v1.log")))
-	require.ErrorContains(t, writeTable(file, dir), "-kernels 6.1 -run v1: ")
-	text, err = os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, old, string(text))
 }
