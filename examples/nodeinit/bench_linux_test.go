@@ -8,11 +8,35 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// BenchmarkCommands measures whole processes, from start to exit, on a node where there is
+// nothing to change: medians of the time and of the peak memory.
+func BenchmarkCommands(b *testing.B) {
+	n := newNode(b)
+	n.ok(n.args("apply")...)
+	for name, args := range map[string][]string{
+		"apply": n.args("apply"), "mount-cgroup": {"mount-cgroup"}, "preflight": {"check", "--only", "preflight"}, "help": {"--help"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var times []time.Duration
+			var peaks []int64
+			for b.Loop() {
+				cmd := n.Command(binary, args...)
+				times = append(times, took(b, cmd.Run))
+				peaks = append(peaks, int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss))
+			}
+			b.ReportMetric(median(times).Seconds()*1000, "ms-median")
+			b.ReportMetric(float64(median(peaks))/1024, "MiB-peak-median")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
 
 // BenchmarkCNI1_LargePlugin measures install-cni with a plugin of 70 MB that is new, beside cp
 // and sync, and with one that is there, beside cmp: ratios of medians.
@@ -43,7 +67,7 @@ func took(b *testing.B, run func() error) time.Duration {
 	return time.Since(start)
 }
 
-func median(all []time.Duration) time.Duration {
+func median[T time.Duration | int64](all []T) T {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
