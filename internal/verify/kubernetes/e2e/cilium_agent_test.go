@@ -355,3 +355,13 @@ func (d *deployment) replaces(t *testing.T, how, address string) int {
 	t.Logf("%s: %d looks, missing %d times; %s", how, looks, missing, ping())
 	return missing
 }
+
+// daemonSet is the object whose pods d.pod describes.
+func (d *deployment) daemonSet() object {
+	for _, o := range d.objects {
+		if o["kind"] == "DaemonSet" {
+			return o
+		}
+	}
+	return nil
+}

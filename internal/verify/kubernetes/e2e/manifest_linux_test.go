@@ -96,16 +96,6 @@ func at(o object, path ...string) object {
 	return o
 }
 
-// daemonSet is the object whose pods d.pod describes.
-func (d *deployment) daemonSet() object {
-	for _, o := range d.objects {
-		if o["kind"] == "DaemonSet" {
-			return o
-		}
-	}
-	return nil
-}
-
 // flags adds flags to nodeinit's command, before the command that it runs if it does.
 func (d *deployment) flags(flags ...string) {
 	command := d.init["command"].([]any)
