@@ -96,12 +96,16 @@ func (c *cluster) add(name string, reports map[string]string, conditions ...any)
 
 // goesDown makes a node not ready.
 func (c *cluster) goesDown(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.down = append(c.down, name)
 	c.nodes[name]["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}}}
 }
 
 // runs adds a pod of the DaemonSet.
 func (c *cluster) runs(node, uid string, since time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	made := time.Now().Add(-since).UTC().Format(time.RFC3339)
 	c.pods = append(c.pods, map[string]any{"cells": []any{"agent-" + uid, node}, "object": map[string]any{"metadata": map[string]any{"uid": uid, "creationTimestamp": made}}})
 }

@@ -167,6 +167,9 @@ func (a *app) checkEvery(ctx context.Context) error {
 		if err := look.Run(); err != nil && look.ProcessState == nil {
 			return fmt.Errorf("--every: %w", err)
 		}
+		if ctx.Err() != nil {
+			return nil // what an interrupted check says is no news
+		}
 		if look.ProcessState.ExitCode() == exitUsage {
 			fmt.Fprint(a.stderr, &stderr)
 			return usage("--every: usage error, see above")

@@ -99,11 +99,7 @@ func (a *app) logFindings(config *configresolve.Config) {
 func (a *app) resolver() (configresolve.Resolver, error) {
 	specs, err := a.specs(a.namespace)
 	if err != nil {
-		hint := ""
-		if _, err := a.specs("any"); err == nil {
-			hint = " (--k8s-namespace gives the namespace)"
-		}
-		return configresolve.Resolver{}, usage("--source: %w%s", err, hint)
+		return configresolve.Resolver{}, usage("--source: %w (--k8s-namespace gives the namespace)", err)
 	}
 	sources, err := a.open(specs)
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict, Revealed: a.showValues}, err

@@ -36,6 +36,9 @@ func (a *app) settle() error {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
 	a.apiServers = withScheme(append(a.apiServers, a.apiServer))
+	if _, err := a.specs("any"); err != nil {
+		return usage("--source: %w", err)
+	}
 	return a.olderPaths()
 }
 
