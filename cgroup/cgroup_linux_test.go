@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// unified and hybrid lay cgroups out in a folder as systemd does in
+// unified and hybrid lay cgroups out in a directory as systemd does in
 // /sys/fs/cgroup.
 func unified(t testing.TB, n fsmounttest.Node) string {
 	t.Helper()

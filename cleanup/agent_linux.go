@@ -156,7 +156,7 @@ type pidFile struct {
 	stat *syscall.Stat_t
 
 	// believed are the users of whom the agent can be one: root, this process's, and
-	// the file's owner unless everybody may write to its folder.
+	// the file's owner unless everybody may write to its directory.
 	believed []int
 }
 
@@ -212,7 +212,7 @@ func openPidFile(path string) (f pidFile, err error) {
 		return f, err
 	}
 	f = pidFile{File: file, path: path, info: info, stat: info.Sys().(*syscall.Stat_t), believed: []int{0, os.Geteuid()}}
-	if folder, err := d.Stat(); err == nil && folder.Mode().Perm()&0o002 == 0 {
+	if directory, err := d.Stat(); err == nil && directory.Mode().Perm()&0o002 == 0 {
 		f.believed = append(f.believed, int(f.stat.Uid))
 	}
 	return f, nil

@@ -309,19 +309,19 @@ func TestCLN7_SEC7_ASocketThatTakesConnections(t *testing.T) {
 // file.
 func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
 	const start = `umask 022; echo > ` + pidPath + `; chown 65534 ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "$SAYS"`
-	t.Run("in root's folder", func(t *testing.T) {
+	t.Run("in root's directory", func(t *testing.T) {
 		n := newAgentNode(t)
 		n.start(start)
 		n.requireRefused(" runs, and is process ")
 	})
-	t.Run("in everybody's folder", func(t *testing.T) {
+	t.Run("in everybody's directory", func(t *testing.T) {
 		n := newAgentNode(t)
 		n.start("chmod 777 /var/run/cilium; " + start)
 		n.requireRemoved()
 	})
 }
 
-// A user's cleanup believes root and that user, whoever may write to the pid file's folder.
+// A user's cleanup believes root and that user, whoever may write to the pid file's directory.
 func TestCLN7_AUsersCleanup(t *testing.T) {
 	const says = `umask 022; echo $$ > ` + pidPath + `; echo ready; read end`
 	for name, c := range map[string]struct {

@@ -114,7 +114,7 @@ func (s *search) staysAside(ctx context.Context, a aside) (why string, err error
 	if !cniconf.IsName(a.name) {
 		return "", nil
 	}
-	dir, plugins := cniconf.Folder{Dir: a.dir}, append(s.own.cniFolders(), "/opt/cni/bin")
+	dir, plugins := cniconf.Directory{Dir: a.dir}, append(s.own.cniDirs(), "/opt/cni/bin")
 	raw, _ := dir.Read(ctx, a.base) // one that cannot be read is no network
 	if missing := cniconf.Missing(cniconf.Types(a.name, raw), plugins); len(missing) > 0 {
 		return cniconf.StaysAside(a.path(), a.name, missing), nil

@@ -168,7 +168,7 @@ func TestCLN12_WhatWasSetAsideTakesNoNetworkAway(t *testing.T) {
 	}
 	const works, gone = "acme-works", "acme-gone"
 	for name, c := range map[string]struct {
-		beside map[string]string // files of the folder
+		beside map[string]string // files of the directory
 		why    string            // 10-a.conflist stays aside; empty: it comes back
 	}{
 		"alone":                    {nil, ""},

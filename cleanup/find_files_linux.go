@@ -29,7 +29,7 @@ func findFiles(ctx context.Context, s *search) error {
 	var errs failure.Set
 	for _, confs := range []bool{true, false} {
 		for _, path := range s.own.Files {
-			if isConf := s.own.isCNIFolder(filepath.Dir(path)) && cniconf.IsName(path); isConf == confs {
+			if isConf := s.own.isCNIDir(filepath.Dir(path)) && cniconf.IsName(path); isConf == confs {
 				errs.Add(s.foundFile(ctx, path, ""))
 			}
 		}
@@ -91,7 +91,7 @@ func (s *search) foundOwn(ctx context.Context, item Item) error {
 
 // inUse returns an error if sandboxes need a file of CNI for their deletion.
 func (n *node) inUse(ctx context.Context, path string) error {
-	if n.strandPods || !n.own.isCNIFolder(filepath.Dir(path)) {
+	if n.strandPods || !n.own.isCNIDir(filepath.Dir(path)) {
 		return nil
 	}
 	return n.results.FileInUse(ctx, path)
@@ -103,8 +103,8 @@ func (o *owned) needed(ctx context.Context, plugin string, stays func(conf strin
 	if !o.isPlugin(plugin) {
 		return nil
 	}
-	for _, dir := range o.cniFolders() {
-		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, stays); err != nil {
+	for _, dir := range o.cniDirs() {
+		if err := (cniconf.Directory{Dir: dir}).Need(ctx, plugin, stays); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (s *search) neededBack(ctx context.Context, plugin string) error {
 		if !ok || !s.own.isPlugin(plugin) {
 			continue
 		}
-		dir := cniconf.Folder{Dir: filepath.Dir(a.path)}
+		dir := cniconf.Directory{Dir: filepath.Dir(a.path)}
 		raw, err := dir.Read(ctx, filepath.Base(a.path))
 		if err := dir.Needs(ctx, plugin, filepath.Join(dir.Dir, a.name), raw, err); err != nil {
 			return err
@@ -129,21 +129,21 @@ func (s *search) neededBack(ctx context.Context, plugin string) error {
 
 // isPlugin reports whether a file of the agent is a plugin.
 func (o *owned) isPlugin(path string) bool {
-	return o.isCNIFolder(filepath.Dir(path)) && !cniconf.IsName(path)
+	return o.isCNIDir(filepath.Dir(path)) && !cniconf.IsName(path)
 }
 
-// cniFolders lists the folders for CNI in which something is owned or searched.
-func (o *owned) cniFolders() (dirs []string) {
+// cniDirs lists the directories for CNI in which something is owned or searched.
+func (o *owned) cniDirs() (dirs []string) {
 	for _, path := range slices.Concat(o.Files, o.SetAside) {
 		dirs = append(dirs, filepath.Dir(path))
 	}
 	for _, e := range o.Exceptions {
-		if e.Kind == exceptCNIFolder {
+		if e.Kind == exceptCNIDir {
 			dirs = append(dirs, e.Name)
 		}
 	}
 	slices.Sort(dirs)
-	return slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return !o.isCNIFolder(dir) })
+	return slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return !o.isCNIDir(dir) })
 }
 
 // remove removes no file beside a configuration that was set aside and did not

@@ -29,14 +29,14 @@ func TestCLN12_APluginThatAConfigurationNamesStays(t *testing.T) {
 		files map[string]string
 		by    string // what keeps the plugin
 	}{
-		"its own, which goes":      {map[string]string{"05-cilium.conflist": chained}, ""},
-		"none":                     {map[string]string{"10-theirs.conflist": list}, ""},
-		"chained by hand":          {map[string]string{"05-cilium.conflist": chained, "10-theirs.conflist": chained}, "10-theirs.conflist names it"},
-		"another name":             {map[string]string{"10-cilium-and-more.conflist": chained}, "10-cilium-and-more.conflist names it"},
-		"one that comes back":      {map[string]string{"10-theirs.conflist.cilium_bak": chained}, "10-theirs.conflist names it"},
-		"in the network's folder":  {map[string]string{"10-theirs.conflist": list, "pods/x.conf": `{"type":"cilium-cni"}`}, "pods/x.conf names it"},
-		"one that cannot be read":  {map[string]string{"11-loop.conf": ""}, "cannot tell whether"},
-		"one that no runtime sees": {map[string]string{"10-theirs.conflist.bak": chained}, ""},
+		"its own, which goes":        {map[string]string{"05-cilium.conflist": chained}, ""},
+		"none":                       {map[string]string{"10-theirs.conflist": list}, ""},
+		"chained by hand":            {map[string]string{"05-cilium.conflist": chained, "10-theirs.conflist": chained}, "10-theirs.conflist names it"},
+		"another name":               {map[string]string{"10-cilium-and-more.conflist": chained}, "10-cilium-and-more.conflist names it"},
+		"one that comes back":        {map[string]string{"10-theirs.conflist.cilium_bak": chained}, "10-theirs.conflist names it"},
+		"in the network's directory": {map[string]string{"10-theirs.conflist": list, "pods/x.conf": `{"type":"cilium-cni"}`}, "pods/x.conf names it"},
+		"one that cannot be read":    {map[string]string{"11-loop.conf": ""}, "cannot tell whether"},
+		"one that no runtime sees":   {map[string]string{"10-theirs.conflist.bak": chained}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 	}
 }
 
-// A configuration that is kept names its plugin, also in a folder that is reached by a link.
+// A configuration that is kept names its plugin, also in a directory that is reached by a link.
 func TestCLN12_APluginOfAKeptConfigurationStays(t *testing.T) {
 	testns.Root(t)
 	dir := testns.TempDir(t)

@@ -239,13 +239,13 @@ func excepting(own cleanup.Ownership) cleanup.Ownership {
 		except("file", file)
 	}
 	for _, dir := range own.StateDirs {
-		except("folder", dir)
+		except("directory", dir)
 	}
 	for _, m := range own.Mounts {
 		except("mount", m.Path)
 	}
 	for _, pattern := range own.SetAside {
-		except("cni-folder", filepath.Dir(pattern))
+		except("cni-directory", filepath.Dir(pattern))
 	}
 	return own
 }

@@ -128,7 +128,7 @@ func programLeftovers() []leftover {
 			func(t *testing.T) {
 				pinned(t, xdpLink(t, "x4", program(t, ebpf.XDP, "cil_xdp_entry"), 0), "/sys/fs/bpf/cilium/devices/x4/links/cil_xdp_entry")
 			}},
-		{"pins in nested folders", "pin /sys/fs/bpf/cilium/a/b/c/map", true,
+		{"pins in nested directories", "pin /sys/fs/bpf/cilium/a/b/c/map", true,
 			func(t *testing.T) { pinAt(t, array(t, "x"), "/sys/fs/bpf/cilium-foreign/a/map") },
 			func(t *testing.T) { pinAt(t, array(t, "x"), "/sys/fs/bpf/cilium/a/b/c/map") }},
 		{"pinned program", "pin /sys/fs/bpf/cilium/prog", true,

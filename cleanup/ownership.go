@@ -21,7 +21,7 @@ type Ownership struct {
 	// Things known to be an agent's can be owned by that agent only. Known agents are
 	// antrea, aws-vpc-cni, calico, cilium, flannel, kindnet, kube-router, multus,
 	// ovn-kubernetes, tetragon, weave and whereabouts, and other programs on nodes, such
-	// as docker and kube-proxy. Files and folders of the agent begin with its name.
+	// as docker and kube-proxy. Files and directories of the agent begin with its name.
 	Agent string `json:"agent,omitempty"`
 
 	// Exceptions are single things that are owned although they belong to another agent,

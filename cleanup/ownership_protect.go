@@ -17,9 +17,9 @@ import (
 // Exception is one thing that is owned although it belongs to another agent, or lies in a
 // place that agents do not use. Property of the node cannot be an exception.
 type Exception struct {
-	// Kind is "link", "chain" (of iptables), "ipset", "file" or "folder" (with everything
-	// in it). A "mount" is owned if it is in Mounts, too. A "cni-folder" or a
-	// "sysctl-folder" is not owned but searched, as one for CNI or for sysctl.d files,
+	// Kind is "link", "chain" (of iptables), "ipset", "file" or "directory" (with everything
+	// in it). A "mount" is owned if it is in Mounts, too. A "cni-directory" or a
+	// "sysctl-directory" is not owned but searched, as one for CNI or for sysctl.d files,
 	// wherever it is: where the node or another agent has files, only the agent's own
 	// names can be in it.
 	Kind string `json:"kind"`
@@ -29,11 +29,11 @@ type Exception struct {
 }
 
 const (
-	exceptFile      = "file"
-	exceptFolder    = "folder"
-	exceptMount     = "mount"
-	exceptCNIFolder = "cni-folder"
-	exceptSysctl    = "sysctl-folder"
+	exceptFile   = "file"
+	exceptDir    = "directory"
+	exceptMount  = "mount"
+	exceptCNIDir = "cni-directory"
+	exceptSysctl = "sysctl-directory"
 )
 
 // checkProtected refuses fields that would match names of other owners. It runs after
@@ -221,15 +221,15 @@ func (o *owned) checkExceptions() error {
 		case exceptFile:
 			o.Files = append(slices.Clip(o.Files), e.Name)
 			err = o.checkException(e)
-		case exceptFolder:
+		case exceptDir:
 			o.StateDirs = append(slices.Clip(o.StateDirs), e.Name)
 			err = o.checkException(e)
 		case exceptMount:
 			err = o.checkException(e)
-		case exceptCNIFolder, exceptSysctl:
+		case exceptCNIDir, exceptSysctl:
 			err = validPath("exceptions", e.Name)
 		default:
-			err = errors.New("cleanup: ownership: exceptions: want the kind link, chain, ipset, file, folder, mount, cni-folder or sysctl-folder")
+			err = errors.New("cleanup: ownership: exceptions: want the kind link, chain, ipset, file, directory, mount, cni-directory or sysctl-directory")
 		}
 		if err == nil && e.Name == "" {
 			err = errors.New("cleanup: ownership: exceptions: the name is empty")
@@ -270,14 +270,14 @@ func (o *owned) checkException(e Exception) error {
 func (o *owned) checkPaths() error {
 	return cmp.Or(
 		every(o.Files, func(file string) error { return o.checkPath("files", exceptFile, file) }),
-		every(o.StateDirs, func(dir string) error { return o.checkPath("stateDirs", exceptFolder, dir) }),
+		every(o.StateDirs, func(dir string) error { return o.checkPath("stateDirs", exceptDir, dir) }),
 		every(o.Mounts, func(m MountRule) error { return o.checkPath("mounts", exceptMount, m.Path) }),
 		every(o.SetAside, o.checkAside))
 }
 
 func (o *owned) checkAside(pattern string) error {
-	if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
-		return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
+	if dir := path.Dir(pattern); !o.isCNIDir(dir) {
+		return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a directory for CNI by its name: if it is one, name it in exceptions, as a cni-directory", pattern, dir)
 	}
 	_, err := o.searched("setAside", exceptFile, pattern, strings.TrimPrefix(path.Base(pattern), "*"))
 	return err
@@ -292,7 +292,7 @@ func (o *owned) checkPath(field, kind, value string) error {
 		return err
 	}
 	place, element := o.place(name)
-	if place == "" || place == kindFolder {
+	if place == "" || place == kindDir {
 		if err := o.refuse(field, kindPath, value, name, false); err != nil {
 			return err
 		}
@@ -302,11 +302,11 @@ func (o *owned) checkPath(field, kind, value string) error {
 	}
 	switch named := o.isAgents(place, element); {
 	case place == kindNetwork && kind != exceptMount, place == kindCNIFile && kind == exceptFile, place == kindSysctlFile && kind == exceptFile,
-		place == kindFolder && named, place == kindCNIFile && kind == exceptFolder && named:
+		place == kindDir && named, place == kindCNIFile && kind == exceptDir && named:
 		return nil
 	}
-	return fmt.Errorf("cleanup: ownership: %s: %q lies where the agent %q has nothing: want a file in a folder for CNI or of the form sysctl.d/*.conf, "+
-		"or a path in a folder of the agent's name in /run, /var/lib or /var/log; or name it in exceptions, as a %s", field, value, o.Agent, kind)
+	return fmt.Errorf("cleanup: ownership: %s: %q lies where the agent %q has nothing: want a file in a directory for CNI or of the form sysctl.d/*.conf, "+
+		"or a path in a directory of the agent's name in /run, /var/lib or /var/log; or name it in exceptions, as a %s", field, value, o.Agent, kind)
 }
 
 // searched reports whether a file is the agent's by its name in a directory that only an
@@ -315,13 +315,13 @@ func (o *owned) checkPath(field, kind, value string) error {
 func (o *owned) searched(field, kind, value, name string) (agents bool, err error) {
 	dir := path.Dir(value)
 	nodes := isProtected(kindPath, func(p protected) bool { return covers(p.name, value) && !covers(p.name, dir) })
-	for folder, file := range map[string]string{exceptCNIFolder: kindCNIFile, exceptSysctl: kindSysctlFile} {
+	for directory, file := range map[string]string{exceptCNIDir: kindCNIFile, exceptSysctl: kindSysctlFile} {
 		switch {
-		case !o.excepts(folder, dir), cniFolder.MatchString(dir), path.Base(dir) == sysctlFolder:
+		case !o.excepts(directory, dir), cniDir.MatchString(dir), path.Base(dir) == sysctlDir:
 		case kind == exceptFile && !nodes && o.isAgents(file, name):
 			return true, nil
 		default:
-			err = o.checkException(Exception{folder, dir})
+			err = o.checkException(Exception{directory, dir})
 		}
 	}
 	if err != nil {
@@ -344,17 +344,17 @@ func (o *owned) isNamed(element string) bool {
 // The places where agents have something, wherever they are: strictly confined and
 // prefixed installations have their own.
 var (
-	cniFolder     = regexp.MustCompile(`/net\.d$|[-_./]cni([-_.][^/]*)?(/(bin|plugins|conf|conf\.d))?$`)
-	networkFolder = regexp.MustCompile(`/var/lib/cni/networks/([^/]+)`)
-	stateFolder   = regexp.MustCompile(`/(?:run|var/lib|var/log)/([^/]+)`)
+	cniDir         = regexp.MustCompile(`/net\.d$|[-_./]cni([-_.][^/]*)?(/(bin|plugins|conf|conf\.d))?$`)
+	networkDir     = regexp.MustCompile(`/var/lib/cni/networks/([^/]+)`)
+	stateDirectory = regexp.MustCompile(`/(?:run|var/lib|var/log)/([^/]+)`)
 )
 
-const sysctlFolder = "sysctl.d"
+const sysctlDir = "sysctl.d"
 
-// isCNIFolder reports whether plugins or configurations of CNI are in a folder, by its
+// isCNIDir reports whether plugins or configurations of CNI are in a directory, by its
 // name.
-func (o *owned) isCNIFolder(dir string) bool {
-	if o.excepts(exceptCNIFolder, dir) {
+func (o *owned) isCNIDir(dir string) bool {
+	if o.excepts(exceptCNIDir, dir) {
 		return true
 	}
 	for _, kernels := range []string{"/proc/", "/sys/", "/dev/"} {
@@ -362,7 +362,7 @@ func (o *owned) isCNIFolder(dir string) bool {
 			return false
 		}
 	}
-	return cniFolder.MatchString(dir)
+	return cniDir.MatchString(dir)
 }
 
 // place returns the kind of place in which a path lies, and the protected element of the
@@ -370,25 +370,25 @@ func (o *owned) isCNIFolder(dir string) bool {
 func (o *owned) place(name string) (kind, element string) {
 	dir, base := path.Split(name)
 	dir = path.Clean(dir)
-	in := stateFolder.FindStringSubmatch(name)
-	switch m := networkFolder.FindStringSubmatch(name); {
+	in := stateDirectory.FindStringSubmatch(name)
+	switch m := networkDir.FindStringSubmatch(name); {
 	case m != nil:
 		return kindNetwork, m[1]
-	case o.isCNIFolder(dir) && (in == nil || !o.isOthers(in[1])),
+	case o.isCNIDir(dir) && (in == nil || !o.isOthers(in[1])),
 		path.Base(dir) == "bin" && o.isNamed(base):
 		return kindCNIFile, base
-	case (path.Base(dir) == sysctlFolder || o.excepts(exceptSysctl, dir)) && path.Ext(base) == ".conf":
+	case (path.Base(dir) == sysctlDir || o.excepts(exceptSysctl, dir)) && path.Ext(base) == ".conf":
 		return kindSysctlFile, base
 	case in != nil:
-		return kindFolder, in[1]
+		return kindDir, in[1]
 	}
 	return "", ""
 }
 
-// isOthers reports whether a state folder belongs to another agent.
-func (o *owned) isOthers(folder string) bool {
-	return isProtected(kindFolder, func(p protected) bool {
-		return covers(p.name, folder) && len(p.owners) > 0 && !p.has("cni-plugins") && !p.has(o.Agent)
+// isOthers reports whether a state directory belongs to another agent.
+func (o *owned) isOthers(directory string) bool {
+	return isProtected(kindDir, func(p protected) bool {
+		return covers(p.name, directory) && len(p.owners) > 0 && !p.has("cni-plugins") && !p.has(o.Agent)
 	})
 }
 

@@ -31,10 +31,10 @@ const (
 	kindTable      = "nftables table"
 	kindProgram    = "program"
 	kindBPFPin     = "pin"
-	kindCNIFile    = "CNI file"    // in a folder for CNI
+	kindCNIFile    = "CNI file"    // in a directory for CNI
 	kindSysctlFile = "sysctl file" // in sysctl.d
 	kindNetwork    = "network"     // of host-local, in /var/lib/cni/networks
-	kindFolder     = "folder"      // in run, var/lib or var/log
+	kindDir        = "directory"   // in run, var/lib or var/log
 	kindPath       = "path"
 )
 

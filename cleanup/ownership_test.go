@@ -145,7 +145,7 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 func TestSEC9_EveryLineOfTheProtectedNamesCounts(t *testing.T) {
 	table, err := os.ReadFile("protected.txt")
 	require.NoError(t, err)
-	kinds := []string{"link", "bridge", "chain", "comment of iptables", "ipset", "nftables table", "program", "pin", "CNI file", "sysctl file", "network", "folder", "path"}
+	kinds := []string{"link", "bridge", "chain", "comment of iptables", "ipset", "nftables table", "program", "pin", "CNI file", "sysctl file", "network", "directory", "path"}
 	lines := 0
 	for line := range strings.Lines(string(table)) {
 		columns := strings.Split(strings.TrimSpace(line), "\t")
@@ -191,9 +191,9 @@ func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {
 func TestSEC9_AnExceptionIsForItsKindAndName(t *testing.T) {
 	const here, elsewhere = "/srv/acme/x", "/srv/acme/y"
 	own := map[string]func(o *cleanup.Ownership, path string){
-		"mount":  func(o *cleanup.Ownership, path string) { o.Mounts = []cleanup.MountRule{{Path: path, Type: "bpf"}} },
-		"folder": func(o *cleanup.Ownership, path string) { o.StateDirs = []string{path} },
-		"file":   func(o *cleanup.Ownership, path string) { o.Files = []string{path} },
+		"mount":     func(o *cleanup.Ownership, path string) { o.Mounts = []cleanup.MountRule{{Path: path, Type: "bpf"}} },
+		"directory": func(o *cleanup.Ownership, path string) { o.StateDirs = []string{path} },
+		"file":      func(o *cleanup.Ownership, path string) { o.Files = []string{path} },
 	}
 	for kind, set := range own {
 		for excepted := range own {
@@ -215,7 +215,7 @@ func TestCLN12_ADirectoryThatIsSearchedIsNotOwned(t *testing.T) {
 		"/var/lib/kubelet/plugins", "/var/lib/calico/bin", "/var/run/containerd/plugins", "/etc/kubernetes/plugins", "/cni", "/etc", "/usr/bin",
 	} {
 		cilium := cleanup.Cilium().Moved("/opt/cni/bin", dir).Moved("/etc/cni/net.d", dir).Moved("/etc/sysctl.d", dir)
-		cilium.Exceptions = []cleanup.Exception{{Kind: "cni-folder", Name: dir}, {Kind: "sysctl-folder", Name: dir}}
+		cilium.Exceptions = []cleanup.Exception{{Kind: "cni-directory", Name: dir}, {Kind: "sysctl-directory", Name: dir}}
 		require.NoError(t, cilium.Validate(), dir)
 
 		for _, theirs := range []string{"loopback", "calico-ipam", "10-calico.conflist"} {
@@ -228,7 +228,7 @@ func TestCLN12_ADirectoryThatIsSearchedIsNotOwned(t *testing.T) {
 		require.ErrorContains(t, own.Validate(), "cleanup: ownership: stateDirs: ", dir)
 	}
 	for dir, name := range map[string]string{"/etc/ssh": "sshd_config", "/usr/bin": "sh", "/var/lib/kubelet": "config.yaml"} {
-		own := cleanup.Ownership{Agent: "cilium", Files: []string{filepath.Join(dir, name)}, Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}}}
+		own := cleanup.Ownership{Agent: "cilium", Files: []string{filepath.Join(dir, name)}, Exceptions: []cleanup.Exception{{Kind: "cni-directory", Name: dir}}}
 		require.ErrorContains(t, own.Validate(), `only names of the agent "cilium" are searched for there: `, dir)
 		own.Files, own.SetAside = nil, []string{filepath.Join(dir, "*.bak")}
 		require.ErrorContains(t, own.Validate(), `only names of the agent "cilium" are searched for there: `, dir)
@@ -237,7 +237,7 @@ func TestCLN12_ADirectoryThatIsSearchedIsNotOwned(t *testing.T) {
 	// Nor is what is the node's, if an agent is called so.
 	called := func(agent, path string) cleanup.Ownership {
 		dir := filepath.Dir(path)
-		return cleanup.Ownership{Agent: agent, Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}, {Kind: "sysctl-folder", Name: dir}}}
+		return cleanup.Ownership{Agent: agent, Exceptions: []cleanup.Exception{{Kind: "cni-directory", Name: dir}, {Kind: "sysctl-directory", Name: dir}}}
 	}
 	for path, agent := range map[string]string{"/etc/passwd": "passwd", "/etc/pam.conf": "pam", "/etc/hosts": "hosts"} {
 		own := called(agent, path)

@@ -56,7 +56,7 @@ func thing(t *testing.T, object string) (one cleanup.Things) {
 	kind, value, _ := strings.Cut(object, " ")
 	field := map[string]string{
 		"program": "programs", "pin": "pins", "link": "links", "route": "routes", "rule": "rules", "netns": "netns", "xfrm": "xfrm", "chain": "chains",
-		"comment": "comments", "table": "nftables", "set": "ipsets", "mount": "mounts", "file": "files", "folder": "files",
+		"comment": "comments", "table": "nftables", "set": "ipsets", "mount": "mounts", "file": "files", "directory": "files",
 	}[kind]
 	if kind == "ipvs" { // no ownership describes it
 		return one

@@ -18,11 +18,11 @@ import (
 )
 
 // Advise returns remarks for an administrator, one line each, on conditions that
-// are no change for Check: the container runtime looks in other folders, or does
-// not report them (see [Install.ResolveDirs]); one of several plugin folders is not
+// are no change for Check: the container runtime looks in other directories, or does
+// not report them (see [Install.ResolveDirs]); one of several plugin directories is not
 // writable; an optional plugin is missing; files among the plugins to install are not
 // executable, and left out; users other than root may
-// write to a folder whose files a runtime will run, and plugins are not asked for
+// write to a directory whose files a runtime will run, and plugins are not asked for
 // their versions because of that; a plugin of others was asked in this run of a plan,
 // and did not answer; a file among those searched for a network to chain onto is
 // invalid; and runtimes will not use the configuration because another file sorts
@@ -44,7 +44,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := i.folder(files)
+	f := i.directory(files)
 	f.passedOver = func(text string) { advice = append(advice, text) }
 	raw, err := i.Config.renderIn(ctx, f)
 	i.ConfName = i.named(raw)
@@ -64,27 +64,27 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	return advice, cmp.Or(err, ctx.Err())
 }
 
-// shut names the plugin folders that are skipped although files in them differ.
+// shut names the plugin directories that are skipped although files in them differ.
 func (i Install) shut() (texts []string) {
 	dirs := i.binDirs()
 	for _, dir := range dirs {
 		if err := writable(dir); err != nil && i.Plugins != nil && len(dirs) > 1 {
-			texts = append(texts, fmt.Sprintf("plugins in %s are not updated: it is not writable, and another folder is: %v", dir, err))
+			texts = append(texts, fmt.Sprintf("plugins in %s are not updated: it is not writable, and another directory is: %v", dir, err))
 		}
 	}
 	return texts
 }
 
-// shared names the folders to which users other than root may write. They cannot
+// shared names the directories to which users other than root may write. They cannot
 // mislead us, but a runtime runs the programs there as root.
 func (i Install) shared() (texts []string) {
-	for _, dir := range i.folders() {
+	for _, dir := range i.directories() {
 		d, err := durable.OpenDir(dir)
 		if err != nil {
 			continue // it is missing, or Check reports the error
 		}
 		if why := d.OthersMayWrite(); why != "" {
-			texts = append(texts, fmt.Sprintf("users other than root may change the CNI folder %s, whose content runs as root: %s", dir, why))
+			texts = append(texts, fmt.Sprintf("users other than root may change the CNI directory %s, whose content runs as root: %s", dir, why))
 		}
 		_ = d.Close() // nothing was written
 	}
@@ -117,7 +117,7 @@ func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 
 // advise describes the effect of a file that sorts before ours. It has none if the runtime uses
 // only the network of another name.
-func (i Install) advise(ctx context.Context, f folder, name string) string {
+func (i Install) advise(ctx context.Context, f directory, name string) string {
 	path := filepath.Join(f.Dir, name)
 	raw, err := f.Read(ctx, name)
 	var network string

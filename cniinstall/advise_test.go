@@ -17,7 +17,7 @@ import (
 func TestCNI6_Advise(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
-	require.Empty(t, n.advice(i), "the folder does not exist")
+	require.Empty(t, n.advice(i), "the directory does not exist")
 	write(t, n.other("00-dir.conflist/x"), "", 0o644)
 	write(t, n.other("00-not-loaded.yaml"), "{", 0o644)
 	write(t, n.other("05-cilium.conflist.conf"), "{", 0o644) // after ours

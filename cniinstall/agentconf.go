@@ -32,7 +32,7 @@ type AgentConf struct {
 	Uninstall Uninstall
 }
 
-// OnHost lists the mount namespace of the host, and the folder.
+// OnHost lists the mount namespace of the host, and the directory.
 func (c AgentConf) OnHost() (namespaces []string, places map[string]string) {
 	return []string{"mnt"}, map[string]string{filepath.Dir(c.path()): ""}
 }
@@ -89,7 +89,7 @@ func (c AgentConf) validate() error {
 	}
 	dir := filepath.Dir(c.path())
 	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("CNI folder %q is not an absolute path", dir)
+		return fmt.Errorf("CNI directory %q is not an absolute path", dir)
 	}
 	return owned(dir)
 }

@@ -26,7 +26,7 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 		t.Helper()
 		require.NoError(t, c.Undo(t.Context()))
 	}
-	unneeded() // the folder does not exist
+	unneeded() // the directory does not exist
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	unneeded()
 
@@ -60,22 +60,22 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	unneeded()
 }
 
-func TestSEC1_TheAgentsOwnConfigurationIsAFileOfOneFolder(t *testing.T) {
+func TestSEC1_TheAgentsOwnConfigurationIsAFileOfOneDirectory(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	theirs := filepath.Join(n.root, "theirs")
 	require.NoError(t, os.WriteFile(theirs, nil, 0o600))
 	require.NoError(t, os.Symlink(theirs, filepath.Join(n.conf, "link.conf")))
-	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "folder.conf"), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "directory.conf"), 0o755))
 	for name, c := range map[string]struct {
 		dir, file, says string
 	}{
 		"a link":          {n.conf, "link.conf", "link.conf is no regular file"},
-		"a folder":        {n.conf, "folder.conf", "folder.conf is no regular file"},
+		"a directory":     {n.conf, "directory.conf", "directory.conf is no regular file"},
 		"elsewhere":       {n.conf, "../../theirs.conf", "no runtime loads"},
 		"no name":         {n.conf, "", "no runtime loads"},
 		"nothing of CNI":  {n.conf, "passwd", "no runtime loads"},
-		"the system's":    {"/etc", "a.conf", "CNI folder /etc is the system's"},
+		"the system's":    {"/etc", "a.conf", "CNI directory /etc is the system's"},
 		"a relative path": {"net.d", "a.conf", "is not an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 // backupLimit is the maximum number of backups of the same name.
 const backupLimit = 1000
 
-// The limits of what is set aside in one folder, including earlier files: all of it
+// The limits of what is set aside in one directory, including earlier files: all of it
 // is in the ledger, which each later run reads. A node has a handful of
 // configurations, of about a kilobyte each; runtimes load one of them, or a few.
 const (
@@ -59,7 +59,7 @@ func (i Install) checkExclusive() error {
 	return nil
 }
 
-// findAsides lists the files to set aside, last name first: the folder's first file
+// findAsides lists the files to set aside, last name first: the directory's first file
 // stays first until it is set aside, and then ours is first. Each needs the one before it
 // to have gone, and so it comes back before that does, and ours goes last. If one cannot be
 // restored, the rest remains as it is. Those that have gone already are listed again, since
@@ -68,7 +68,7 @@ func (j *job) findAsides(ctx context.Context) error {
 	if !j.Exclusive {
 		return nil
 	}
-	names, err := j.folder(j.files).others(ctx)
+	names, err := j.directory(j.files).others(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (j *job) boundAsides() error {
 // backup, if it is as we left it. The older backup is no longer needed: without us,
 // its owner would have overwritten that version.
 func (j *job) backupOf(ctx context.Context, name string) (string, error) {
-	f := j.folder(j.files)
+	f := j.directory(j.files)
 	for n := range backupLimit {
 		path := filepath.Join(f.Dir, f.backup(name, n))
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// mountReadOnly mounts a folder read-only; writable undoes that.
+// mountReadOnly mounts a directory read-only; writable undoes that.
 func mountReadOnly(t *testing.T, dir string) (writable func()) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -28,10 +28,10 @@ func mountReadOnly(t *testing.T, dir string) (writable func()) {
 	return func() { remount(0) }
 }
 
-// If one of two folders is read-only, as on an immutable image, the other is enough, and Advise
-// says so. If both are, nothing is changed. Once the folder is writable, plugins are installed
+// If one of two directories is read-only, as on an immutable image, the other is enough, and Advise
+// says so. If both are, nothing is changed. Once the directory is writable, plugins are installed
 // there too.
-func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
+func TestCNI10_OneWritableDirectoryIsEnough(t *testing.T) {
 	for _, shut := range []int{0, 1} {
 		testns.Enter(t, testns.Mount)
 		n, i, second := calico(t)

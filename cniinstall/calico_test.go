@@ -27,7 +27,7 @@ const who = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 `
 
-// calico installs a program that is two plugins by its names, in two folders.
+// calico installs a program that is two plugins by its names, in two directories.
 func calico(t *testing.T) (node, recorded, string) {
 	n := newNode(t)
 	for _, name := range []string{"cilium-cni", "loopback"} {
@@ -42,7 +42,7 @@ func calico(t *testing.T) (node, recorded, string) {
 	return n, i, second
 }
 
-// A name that is no longer listed is removed from each folder.
+// A name that is no longer listed is removed from each directory.
 func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	n, i, also := calico(t)
 	write(t, n.plugin("calico-ipam"), "theirs", 0o755)
@@ -121,19 +121,19 @@ func named(network string) error {
 func TestCNI10_AWholeConfigurationIsHeldToWhatLibcniTakes(t *testing.T) {
 	plain := `{"type":"cilium-cni"}`
 	for name, conf := range map[string]struct{ file, content, part string }{
-		"a list":                        {"10-x.conflist", "{ \"name\":\"n\",\n\t\"plugins\":[" + plain + "] }\r\n", ""},
-		"more keys":                     {"10-x.conflist", `{"name":"n","x":1,"type":"y","cniVersions":["0.3.1"],"plugins":[{"type":"cilium-cni","y":{"z":[]}}]}`, ""},
-		"disableCheck":                  {"10-x.conflist", `{"name":"n","disableCheck":"True","disableGC":false,"plugins":[` + plain + `]}`, ""},
-		"a name with dots":              {"10-x.conflist", `{"name":"k8s.pod_net-1","plugins":[` + plain + `]}`, ""},
-		"its plugins in a folder":       {"10-x.conflist", `{"name":"n"}`, plain},
-		"type, and plugins in a folder": {"10-x.conflist", `{"name":"n","type":"cilium-cni"}`, plain},
-		"plugins in both":               {"10-x.conflist", `{"name":"n","plugins":[` + plain + `]}`, plain},
-		"inlined only":                  {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true,"plugins":[` + plain + `]}`, `{"no":"plugin"}`},
-		"inlined only, and none":        {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true}`, plain},
-		"no plugin in the folder":       {"10-x.conflist", `{"name":"n"}`, `{"no":"plugin"}`},
-		"one plugin":                    {"10-x.conf", `{"name":"n","type":"cilium-cni"}`, ""},
-		"keys in another case":          {"10-x.conf", `{"Name":"n","CNIVERSION":"0.3.1","Type":"cilium-cni"}`, ""},
-		"one plugin with plugins":       {"10-x.conf", `{"name":"n","type":"cilium-cni","plugins":[1]}`, ""},
+		"a list":                           {"10-x.conflist", "{ \"name\":\"n\",\n\t\"plugins\":[" + plain + "] }\r\n", ""},
+		"more keys":                        {"10-x.conflist", `{"name":"n","x":1,"type":"y","cniVersions":["0.3.1"],"plugins":[{"type":"cilium-cni","y":{"z":[]}}]}`, ""},
+		"disableCheck":                     {"10-x.conflist", `{"name":"n","disableCheck":"True","disableGC":false,"plugins":[` + plain + `]}`, ""},
+		"a name with dots":                 {"10-x.conflist", `{"name":"k8s.pod_net-1","plugins":[` + plain + `]}`, ""},
+		"its plugins in a directory":       {"10-x.conflist", `{"name":"n"}`, plain},
+		"type, and plugins in a directory": {"10-x.conflist", `{"name":"n","type":"cilium-cni"}`, plain},
+		"plugins in both":                  {"10-x.conflist", `{"name":"n","plugins":[` + plain + `]}`, plain},
+		"inlined only":                     {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true,"plugins":[` + plain + `]}`, `{"no":"plugin"}`},
+		"inlined only, and none":           {"10-x.conflist", `{"name":"n","loadOnlyInlinedPlugins":true}`, plain},
+		"no plugin in the directory":       {"10-x.conflist", `{"name":"n"}`, `{"no":"plugin"}`},
+		"one plugin":                       {"10-x.conf", `{"name":"n","type":"cilium-cni"}`, ""},
+		"keys in another case":             {"10-x.conf", `{"Name":"n","CNIVERSION":"0.3.1","Type":"cilium-cni"}`, ""},
+		"one plugin with plugins":          {"10-x.conf", `{"name":"n","type":"cilium-cni","plugins":[1]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
@@ -158,8 +158,8 @@ func TestCNI10_AWholeConfigurationIsHeldToWhatLibcniTakes(t *testing.T) {
 	}
 }
 
-// The plugins named in the network's folder must be present too.
-func TestCNI10_PluginsOfTheNetworksFolderAreLookedFor(t *testing.T) {
+// The plugins named in the network's directory must be present too.
+func TestCNI10_PluginsOfTheNetworksDirectoryAreLookedFor(t *testing.T) {
 	n := newNode(t)
 	n.source("cilium-cni", script("0.1.0"))
 	write(t, n.other("n/10-part.conf"), `{"type":"part"}`, 0o600)

@@ -23,7 +23,7 @@ import (
 const anyNetwork = "*"
 
 // Chained is another CNI's configuration with the agent's plugin in its chain. It
-// is read from the folder each time, so the next Apply picks up the other CNI's
+// is read from the directory each time, so the next Apply picks up the other CNI's
 // changes.
 //
 // A configuration that another agent of the node has rendered from that of a network, as the
@@ -56,7 +56,7 @@ type Chained struct {
 	// one, and all else stays, letter by letter. Whatever the file's owner makes of it, each
 	// Apply has the plugin in the file that has the network then, and in no other that runtimes
 	// load: pods of another network go without it, and a meta-plugin's file that comes first
-	// needs Network to be set. Undoing takes it out of each file of the folder that has it, also
+	// needs Network to be set. Undoing takes it out of each file of the directory that has it, also
 	// of those that were set aside.
 	//
 	// A plugin of this type is the agent's wherever it is found, such as that of an earlier
@@ -69,14 +69,14 @@ type Chained struct {
 }
 
 // renderIn returns the configuration as a list (.conflist) with the target's name and
-// version. The folder's ConfName and BackupSuffix determine which files are ours.
-func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
+// version. The directory's ConfName and BackupSuffix determine which files are ours.
+func (c Chained) renderIn(ctx context.Context, f directory) ([]byte, error) {
 	_, raw, err := c.render(ctx, f)
 	return raw, err
 }
 
 // render also returns the file of the configuration.
-func (c Chained) render(ctx context.Context, f folder) (t candidate, raw []byte, err error) {
+func (c Chained) render(ctx context.Context, f directory) (t candidate, raw []byte, err error) {
 	plugin, own, err := c.plugin()
 	if err != nil {
 		return t, nil, fmt.Errorf("render the CNI configuration: %w", err)
@@ -135,7 +135,7 @@ func (c Chained) entry() ([]byte, error) {
 }
 
 // find returns the configuration to chain onto.
-func (c Chained) find(ctx context.Context, f folder) (*target, error) {
+func (c Chained) find(ctx context.Context, f directory) (*target, error) {
 	_, own, err := c.plugin()
 	if err != nil {
 		return nil, err

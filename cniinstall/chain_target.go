@@ -23,7 +23,7 @@ type candidate struct {
 // load, in the runtimes' order, then those that were set aside, by their original
 // names. If a file with the original name exists again, its backups no longer
 // count.
-func (f folder) theirs(ctx context.Context) (all []candidate, err error) {
+func (f directory) theirs(ctx context.Context) (all []candidate, err error) {
 	names, err := f.others(ctx)
 	if err != nil {
 		return nil, err
@@ -44,13 +44,13 @@ func (f folder) theirs(ctx context.Context) (all []candidate, err error) {
 	return append(all, aside...), err
 }
 
-func (f folder) reads(name string) func(context.Context) ([]byte, error) {
+func (f directory) reads(name string) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) { return f.Read(ctx, name) }
 }
 
 // wrote reports whether the file is ours, according to the ledger. A file that was
 // there before us is ours only as long as it is as we left it.
-func (f folder) wrote(ctx context.Context, name string) (bool, error) {
+func (f directory) wrote(ctx context.Context, name string) (bool, error) {
 	o, _, known := f.files.at(filepath.Join(f.Dir, name))
 	switch {
 	case !known:
@@ -65,7 +65,7 @@ func (f folder) wrote(ctx context.Context, name string) (bool, error) {
 
 // setAside finds each file that has been set aside: it is the backup, or the ledger has its
 // content; without a record, it is the last backup.
-func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
+func (f directory) setAside(ctx context.Context) (all []candidate, err error) {
 	last := map[string]candidate{} // by name
 	names, err := f.List(ctx, func(name string) bool {
 		origin, ok := f.origin(name)

@@ -212,7 +212,7 @@ func TestCNI4_AFileWithOurPluginIsFollowed(t *testing.T) {
 	require.Contains(t, string(raw), "old", "an earlier installer has put it there")
 }
 
-func TestCNI6_TheConfigurationsOfAFolder(t *testing.T) {
+func TestCNI6_TheConfigurationsOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "20-k8s.conflist"), `{"name":"k8s","plugins":[{"type":"calico"},{"type":"portmap"}]}`, 0o644)
 	write(t, filepath.Join(dir, "10-broken.conf"), `{"name":"k8s","plugins":[]}`, 0o644)

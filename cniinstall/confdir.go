@@ -16,27 +16,27 @@ import (
 	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
-// folder is the folder with the configurations, and identifies ours among them.
-type folder struct {
-	cniconf.Folder
+// directory is the directory with the configurations, and identifies ours among them.
+type directory struct {
+	cniconf.Directory
 	own        string            // file name of ours
 	suffix     string            // of files that are set aside
 	passedOver func(text string) // called for each file that is not a valid configuration; may be nil
 	files      recorded          // what is recorded
 }
 
-func (i Install) folder(files recorded) folder {
-	return folder{Folder: cniconf.Folder{Dir: i.ConfDir}, own: i.ConfName, suffix: i.BackupSuffix, files: files}
+func (i Install) directory(files recorded) directory {
+	return directory{Directory: cniconf.Directory{Dir: i.ConfDir}, own: i.ConfName, suffix: i.BackupSuffix, files: files}
 }
 
 // others lists the files that a runtime loads besides ours, in the runtime's order:
 // by the bytes of their names, without directories.
-func (f folder) others(ctx context.Context) ([]string, error) {
+func (f directory) others(ctx context.Context) ([]string, error) {
 	return f.List(ctx, func(name string) bool { return !f.isOwn(name) && isConfName(name) })
 }
 
 // isOwn also knows ours as long as its suffix is open.
-func (f folder) isOwn(name string) bool {
+func (f directory) isOwn(name string) bool {
 	return name == f.own || isConfName(name) && f.own != "" && strings.TrimSuffix(name, filepath.Ext(name)) == f.own
 }
 
@@ -53,7 +53,7 @@ func (i Install) named(raw []byte) string {
 	return i.ConfName + ".conflist"
 }
 
-// Conf is a configuration in a folder.
+// Conf is a configuration in a directory.
 type Conf struct {
 	File    string   // its name
 	Network string   // the name of its network
@@ -62,11 +62,11 @@ type Conf struct {
 	Err     error // why no pod could use it; it may match [ErrInvalid]
 }
 
-// Configs returns the configurations in the folder in the order in which runtimes read them.
+// Configs returns the configurations in the directory in the order in which runtimes read them.
 // They use the first, as far as it is valid: containerd loads none if that is not, and CRI-O
 // passes it over. Which plugins are on the node is not looked at.
 func Configs(ctx context.Context, dir string) (all []Conf, err error) {
-	f := cniconf.Folder{Dir: dir}
+	f := cniconf.Directory{Dir: dir}
 	names, err := f.List(ctx, isConfName)
 	for _, name := range names {
 		c := Conf{File: name}
@@ -84,7 +84,7 @@ func Configs(ctx context.Context, dir string) (all []Conf, err error) {
 func isConfName(name string) bool { return cniconf.IsName(name) }
 
 // backup is the n-th name (from 0) under which a file is set aside.
-func (f folder) backup(name string, n int) string {
+func (f directory) backup(name string, n int) string {
 	if n == 0 {
 		return name + f.suffix
 	}
@@ -93,7 +93,7 @@ func (f folder) backup(name string, n int) string {
 
 // origin is the name that a file had before it was set aside; ok is false if it was
 // not.
-func (f folder) origin(backup string) (name string, ok bool) {
+func (f directory) origin(backup string) (name string, ok bool) {
 	ext := filepath.Ext(backup)
 	if n, err := strconv.Atoi(strings.TrimPrefix(ext, ".")); ext != f.suffix && err == nil && n > 0 && ext == "."+strconv.Itoa(n) {
 		backup = strings.TrimSuffix(backup, ext)

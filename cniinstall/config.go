@@ -20,16 +20,16 @@ import (
 // Apply and Advise renders it once. A program that makes its own does that beforehand, such
 // as in Step.Prepare, and passes it as a [Whole].
 type Config interface {
-	renderIn(ctx context.Context, f folder) ([]byte, error)
+	renderIn(ctx context.Context, f directory) ([]byte, error)
 }
 
 // Whole is a complete configuration, which is published byte for byte. It is valid
-// if libcni would load and run it: its plugins may be in the folder of the
+// if libcni would load and run it: its plugins may be in the directory of the
 // network's name beside it (libcni.NetworkConfFromFile), and no key is required or
 // forbidden beyond libcni's rules.
 type Whole []byte
 
-func (w Whole) renderIn(context.Context, folder) ([]byte, error) { return slices.Clone(w), nil }
+func (w Whole) renderIn(context.Context, directory) ([]byte, error) { return slices.Clone(w), nil }
 
 // isFixed reports whether c always renders the same, independently of the node.
 func isFixed(c Config) bool {
@@ -89,7 +89,7 @@ type agentPlugin struct {
 
 // renderIn returns the configuration as a list (.conflist). A string that is not
 // UTF-8 cannot be represented in JSON, and is an error.
-func (a Agent) renderIn(context.Context, folder) ([]byte, error) {
+func (a Agent) renderIn(context.Context, directory) ([]byte, error) {
 	chain, err := a.template()
 	if err == nil {
 		err = a.validate()

@@ -15,7 +15,7 @@ import (
 var ErrInvalid = code.New(code.CNIConfigInvalid, "invalid CNI configuration")
 
 // ErrPluginMissing means that a plugin named by a configuration is not in the
-// runtime's folders, cannot be executed yet, or is just being written. It may still
+// runtime's directories, cannot be executed yet, or is just being written. It may still
 // appear, since another project's installer may be at work: it matches [ledger.ErrMissing].
 var ErrPluginMissing = code.Wrap(code.CNIPluginMissing, missing("plugin missing"))
 
@@ -26,7 +26,7 @@ var ErrPluginMissing = code.Wrap(code.CNIPluginMissing, missing("plugin missing"
 var errNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")
 
 // ErrTargetMissing means that the network that a [Chained] should join is not in
-// the folder, or not valid. It may still appear, since the other CNI may be
+// the directory, or not valid. It may still appear, since the other CNI may be
 // starting: it matches [ledger.ErrMissing].
 var ErrTargetMissing = code.Wrap(code.CNITargetMissing, missing("network to chain onto is missing"))
 
@@ -36,7 +36,7 @@ type missing string
 func (m missing) Error() string      { return string(m) }
 func (missing) Is(target error) bool { return target == ledger.ErrMissing }
 
-// unusable is the error about a folder.
+// unusable is the error about a directory.
 func unusable(dir, format string, args ...any) error {
 	return code.Errorf(code.CNIDirectoryUnusable, "%s "+format, append([]any{dir}, args...)...)
 }

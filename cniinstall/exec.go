@@ -37,7 +37,7 @@ type runner struct {
 	mustAnswer func(ctx context.Context, plugin string) bool // for its versions, if not untrusted; nil: all must
 }
 
-// FindInPath looks among the staged plugins, then in the runner's folders.
+// FindInPath looks among the staged plugins, then in the runner's directories.
 func (r *runner) FindInPath(plugin string, _ []string) (string, error) {
 	if path, ok := r.staged[plugin]; ok {
 		return path, nil

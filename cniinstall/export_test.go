@@ -12,11 +12,11 @@ func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
 
 // RenderIn calls c.Render within an Install with these names.
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
-	return c.renderIn(ctx, i.folder(recorded{}))
+	return c.renderIn(ctx, i.directory(recorded{}))
 }
 
 // Render renders a.
-func (a Agent) Render(ctx context.Context) ([]byte, error) { return a.renderIn(ctx, folder{}) }
+func (a Agent) Render(ctx context.Context) ([]byte, error) { return a.renderIn(ctx, directory{}) }
 
 // EditList edits a file as that of another CNI is edited.
 func EditList(ctx context.Context, path string, edit func(raw string) string) error {

@@ -26,7 +26,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 		return nil, err
 	}
 	i.ConfName = i.named(nil)
-	f := i.folder(recorded{})
+	f := i.directory(recorded{})
 	names, err := f.List(ctx, isConfName)
 	if err != nil || len(names) == 0 {
 		return nil, err
@@ -43,7 +43,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	if err != nil {
 		return findings, err
 	}
-	n, err := parseWhole(ctx, f.Folder, names[0], raw)
+	n, err := parseWhole(ctx, f.Directory, names[0], raw)
 	if only := i.Runtime.CRIO.DefaultNetwork; err != nil || only != "" && n.name != only { // said above, or passed over
 		return findings, nil
 	}

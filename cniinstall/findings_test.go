@@ -30,7 +30,7 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 		}
 		return texts
 	}
-	require.Empty(t, found(), "the folder does not exist")
+	require.Empty(t, found(), "the directory does not exist")
 
 	write(t, n.other("10-other.conflist"), `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"elsewhere"}]}`, 0o644)
 	i.Vouched = []string{"elsewhere"}

@@ -24,13 +24,13 @@ import (
 // background is for work that outlives a test.
 var background = context.Background()
 
-// node is the set of a node's folders, below a temporary one.
+// node is the set of a node's directories, below a temporary one.
 type node struct {
 	t                           *testing.T
 	root, src, bin, conf, state string
 }
 
-// newNode makes a source with plugins cilium-cni and loopback; the node's own folders do not
+// newNode makes a source with plugins cilium-cni and loopback; the node's own directories do not
 // exist yet.
 func newNode(t *testing.T) node { return newNodeIn(t, t.TempDir()) }
 
@@ -78,7 +78,7 @@ func (n node) onePlugin() recorded {
 	return i
 }
 
-// seeing is the installation for a runtime that also looks for plugins in another folder.
+// seeing is the installation for a runtime that also looks for plugins in another directory.
 func (n node) seeing(i cniinstall.Install, dir string) cniinstall.Install {
 	n.t.Helper()
 	i, err := forRuntime(n.t.Context(), i, cri.CNI{PluginDirs: []string{n.bin, dir}}, nil)
@@ -88,7 +88,7 @@ func (n node) seeing(i cniinstall.Install, dir string) cniinstall.Install {
 
 func (n node) source(name, content string) {
 	n.t.Helper()
-	write(n.t, filepath.Join(n.src, name), content, 0o644) // no executable bit, as in an embedded folder
+	write(n.t, filepath.Join(n.src, name), content, 0o644) // no executable bit, as in an embedded directory
 }
 
 // ownLoopback installs the node's own plugin loopback: ours would stay as long as another CNI's

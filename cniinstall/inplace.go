@@ -45,9 +45,9 @@ func cutEntry(object string) (plugin, dir string) {
 // inPlace is the kind for one installation. Without a config it has no target, as for an
 // undoing: a plugin is replaced where it is.
 type inPlace struct {
-	config *Chained
-	folder func(recorded) folder
-	target string // the file that was the target at the last look
+	config    *Chained
+	directory func(recorded) directory
+	target    string // the file that was the target at the last look
 }
 
 func (p *inPlace) kind() *ledger.Kind {
@@ -112,7 +112,7 @@ func (p *inPlace) read(ctx context.Context, object string) (s ledger.State, err 
 		return s, err
 	}
 	if p.config != nil {
-		found, err := p.config.find(ctx, p.folder(files))
+		found, err := p.config.find(ctx, p.directory(files))
 		if err != nil {
 			return s, err
 		}
@@ -142,7 +142,7 @@ type entry struct {
 // published it is that agent's.
 func (r recorded) findEntries(ctx context.Context, object string) (all []entry, err error) {
 	plugin, dir := cutEntry(object)
-	f := cniconf.Folder{Dir: dir}
+	f := cniconf.Directory{Dir: dir}
 	names, err := f.List(ctx, func(name string) bool {
 		return !durable.IsTemporary(name) && slices.ContainsFunc(append(origins(name), name), cniconf.IsList)
 	})

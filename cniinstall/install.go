@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// The defaults: the folders that containerd and CRI-O use, and a suffix that
+// The defaults: the directories that containerd and CRI-O use, and a suffix that
 // neither of them loads.
 const (
 	defaultBinDir  = "/opt/cni/bin"
@@ -39,7 +39,7 @@ type Install struct {
 	// plugin is an error, unless it is in Optional.
 	//
 	// If Names is not empty, plugins that the step has installed in these
-	// folders and that are no longer in Names or Optional are undone, unless they
+	// directories and that are no longer in Names or Optional are undone, unless they
 	// are still needed on the node (see [Uninstall]). Without Names, none are undone.
 	//
 	// No configuration is published if loopback is neither installed nor about to
@@ -52,20 +52,20 @@ type Install struct {
 	// installed only where it is missing. "*" stands for all but loopback, and so does nil.
 	Replace []string
 
-	// BinDir is the folder in which plugins are installed. If empty, it is
-	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a folder
+	// BinDir is the directory in which plugins are installed. If empty, it is
+	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a directory
 	// that needs a change but is not writable is skipped, as long as another is
-	// not: Advise reports that. Plugins are also searched for in the folders of Runtime.
+	// not: Advise reports that. Plugins are also searched for in the directories of Runtime.
 	BinDir      string
 	AlsoBinDirs []string
 
 	// Vouched lists plugins that the caller vouches for: the runtime finds them
-	// but this process does not, such as in a folder of the node's image that the
+	// but this process does not, such as in a directory of the node's image that the
 	// pod does not mount. They are neither searched for nor run.
 	Vouched []string
 
-	// Remedy is added to the texts of [Install.ResolveDirs] and Advise about folders. It
-	// should explain how to name other folders, for example with which flags of the
+	// Remedy is added to the texts of [Install.ResolveDirs] and Advise about directories. It
+	// should explain how to name other directories, for example with which flags of the
 	// program.
 	Remedy string
 
@@ -94,8 +94,8 @@ type Install struct {
 	Needs []string
 
 	// Runtime is what the node's container runtime says of itself, as cri.Endpoint.CNI
-	// returns it, and RuntimeErr why it does not. With one of them, empty folders become the
-	// runtime's ([Install.ResolveDirs]), a step also undoes its files in other folders, once
+	// returns it, and RuntimeErr why it does not. With one of them, empty directories become the
+	// runtime's ([Install.ResolveDirs]), a step also undoes its files in other directories, once
 	// everything is installed in these, and Advise says whether the runtime uses others.
 	Runtime struct {
 		PluginDirs []string // in its order
@@ -112,7 +112,7 @@ type Install struct {
 	// ledger needs no others. Its ConfDir, if empty, is that of i.
 	Undo Uninstall
 
-	chosen bool // at least one of the folders was
+	chosen bool // at least one of the directories was
 }
 
 // Check lists the changes that Apply would make. A plugin that Apply would install
@@ -121,7 +121,7 @@ type Install struct {
 // those that do not answer; only the agent's own, and those that i installs, must.
 func (i Install) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, i) }
 
-// Apply installs without a record: for use alone. Missing folders are made (mode 0755), the
+// Apply installs without a record: for use alone. Missing directories are made (mode 0755), the
 // plugins installed, and then the configuration published. Everything is written under
 // temporary names and validated before the first file is renamed. Leftovers of a killed run
 // are removed.

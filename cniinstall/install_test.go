@@ -63,7 +63,7 @@ func TestCNI1_CNI9_FreshNode(t *testing.T) {
 	requireConverged(t, i, n.root)
 
 	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root), "as before, without the folders that were made")
+	require.Equal(t, before, tree(t, n.root), "as before, without the directories that were made")
 }
 
 var (
@@ -307,7 +307,7 @@ func TestCNI1_SymlinkIsNotFollowed(t *testing.T) {
 	require.Equal(t, start, tree(t, n.root), "the links are back")
 }
 
-func TestCNI9_FoldersStayTheSame(t *testing.T) {
+func TestCNI9_DirectoriesStayTheSame(t *testing.T) {
 	n := newNode(t)
 	var was []os.FileInfo
 	for _, dir := range []string{n.bin, n.conf} {
@@ -350,7 +350,7 @@ func TestBadFields(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// A folder that is a dangling link was set up on purpose, and its target may appear: it is
+// A directory that is a dangling link was set up on purpose, and its target may appear: it is
 // neither made nor removed.
 func TestCNI9_LinkThatLeadsNowhere(t *testing.T) {
 	for _, recorded := range []bool{true, false} {

@@ -24,7 +24,7 @@ func list(plugins ...string) string {
 const agentPlugin = `{"type": "cilium-cni"}`
 
 // The error for an invalid configuration says where it is invalid, and nothing is touched: no
-// plugin, no folder.
+// plugin, no directory.
 func TestCNI2_InvalidConfiguration(t *testing.T) {
 	tests := []struct {
 		name, file, conf, place, want string
@@ -79,7 +79,7 @@ func TestCNI2_InvalidConfiguration(t *testing.T) {
 }
 
 // A plugin that does not support the configuration's version is found by running the staged
-// copy, before anything is touched, and made folders are removed again.
+// copy, before anything is touched, and made directories are removed again.
 func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 	for _, recorded := range []string{"state", ""} {
 		n := newNode(t)
@@ -92,7 +92,7 @@ func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 		err := i.Apply(t.Context())
 		require.ErrorIs(t, err, cniinstall.ErrInvalid)
 		require.ErrorContains(t, err, ", plugins[0]: plugin cilium-cni does not speak cniVersion 1.0.0, only 0.1.0, 0.3.1")
-		require.Equal(t, before, tree(t, n.root), "no plugin, no folder, no record")
+		require.Equal(t, before, tree(t, n.root), "no plugin, no directory, no record")
 	}
 }
 

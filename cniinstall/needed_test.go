@@ -52,17 +52,17 @@ func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
 		file, content string
 		named         string // the file named in the error; empty if only loopback stays
 	}{
-		"a list":                  {"10-other.conflist", portmapConf, "10-other.conflist"},
-		"one plugin":              {"10-other.conf", `{"name":"o","type":"portmap"}`, "10-other.conf"},
-		"json":                    {"10-other.json", `{"name":"o","type":"portmap"}`, "10-other.json"},
-		"an ipam":                 {"10-other.conf", `{"name":"o","type":"x","ipam":{"type":"portmap"}}`, "10-other.conf"},
-		"a delegate":              {"10-other.conf", `{"name":"o","type":"multus","delegates":[{"plugins":[{"type":"portmap"}]}]}`, "10-other.conf"},
-		"no JSON, with the word":  {"10-other.conflist", `{"plugins":[{"type":"portmap"`, "10-other.conflist"},
-		"no JSON, without":        {"10-other.conflist", `{"plugins":[{"type":"portmapper"`, ""},
-		"another":                 {"10-other.conflist", strings.ReplaceAll(portmapConf, "portmap", "bridge"), ""},
-		"what no runtime loads":   {"10-other.conflist.bak", portmapConf, "-"},
-		"the network's folder":    {"other/10-part.conf", `{"type":"portmap"}`, "other/10-part.conf"},
-		"a folder beside no list": {"single/10-part.conf", `{"type":"portmap"}`, ""},
+		"a list":                     {"10-other.conflist", portmapConf, "10-other.conflist"},
+		"one plugin":                 {"10-other.conf", `{"name":"o","type":"portmap"}`, "10-other.conf"},
+		"json":                       {"10-other.json", `{"name":"o","type":"portmap"}`, "10-other.json"},
+		"an ipam":                    {"10-other.conf", `{"name":"o","type":"x","ipam":{"type":"portmap"}}`, "10-other.conf"},
+		"a delegate":                 {"10-other.conf", `{"name":"o","type":"multus","delegates":[{"plugins":[{"type":"portmap"}]}]}`, "10-other.conf"},
+		"no JSON, with the word":     {"10-other.conflist", `{"plugins":[{"type":"portmap"`, "10-other.conflist"},
+		"no JSON, without":           {"10-other.conflist", `{"plugins":[{"type":"portmapper"`, ""},
+		"another":                    {"10-other.conflist", strings.ReplaceAll(portmapConf, "portmap", "bridge"), ""},
+		"what no runtime loads":      {"10-other.conflist.bak", portmapConf, "-"},
+		"the network's directory":    {"other/10-part.conf", `{"type":"portmap"}`, "other/10-part.conf"},
+		"a directory beside no list": {"single/10-part.conf", `{"type":"portmap"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, i := shared(t)

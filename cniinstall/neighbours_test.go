@@ -68,7 +68,7 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 			require.Contains(t, check.Results[0].Changes, "keep "+n.plugin("portmap")+` also for this agent: agent "acme" has made it`)
 			uninstalled(t, plans[order[0]])
 			require.FileExists(t, n.plugin("portmap"))
-			require.Len(t, tree(t, n.bin), 3) // including the folder
+			require.Len(t, tree(t, n.bin), 3) // including the directory
 			require.Len(t, tree(t, n.conf), 2)
 			uninstalled(t, plans[order[1]])
 			require.NoDirExists(t, filepath.Join(n.root, "opt"))

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// A read-only folder whose baked-in plugins are equal is no error; a differing one is, with the
+// A read-only directory whose baked-in plugins are equal is no error; a differing one is, with the
 // remedy, and nothing is touched.
 func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 	testns.Enter(t, testns.Mount)
@@ -47,7 +47,7 @@ func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 	}
 }
 
-// The folder of configurations is part of a read-only image, as on NixOS: Check says so, and no
+// The directory of configurations is part of a read-only image, as on NixOS: Check says so, and no
 // plugin is installed in vain.
 func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	testns.Enter(t, testns.Mount)
@@ -67,7 +67,7 @@ func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// A folder mounted noexec: the error says so before anything is touched.
+// A directory mounted noexec: the error says so before anything is touched.
 func TestCNI2_NoExec(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -101,8 +101,8 @@ func TestCNI1_OwnerPutRight(t *testing.T) {
 	}
 }
 
-// A setgid folder passes its group on to new files.
-func TestCNI1_SetgidFolder(t *testing.T) {
+// A setgid directory passes its group on to new files.
+func TestCNI1_SetgidDirectory(t *testing.T) {
 	testns.Root(t)
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.bin, 0o755))
@@ -112,15 +112,15 @@ func TestCNI1_SetgidFolder(t *testing.T) {
 	requireApplied(t, i, n.root)
 }
 
-// Plugins in a folder that others can write to are installed but not run, neither those already
+// Plugins in a directory that others can write to are installed but not run, neither those already
 // there nor those just written, because others could replace them first.
 func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(n node) error{
-		"folder":            func(n node) error { return os.Chown(n.bin, 1000, 1000) },
-		"everybody's":       func(n node) error { return os.Chmod(n.bin, 0o777) },
-		"folder on the way": func(n node) error { return os.Chown(n.root+"/opt", 1000, 1000) },
-		"plugin":            func(n node) error { return os.Chown(n.plugin("portmap"), 1000, 1000) },
+		"directory":            func(n node) error { return os.Chown(n.bin, 1000, 1000) },
+		"everybody's":          func(n node) error { return os.Chmod(n.bin, 0o777) },
+		"directory on the way": func(n node) error { return os.Chown(n.root+"/opt", 1000, 1000) },
+		"plugin":               func(n node) error { return os.Chown(n.plugin("portmap"), 1000, 1000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
@@ -149,17 +149,17 @@ func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 	}
 }
 
-// Folders may belong to other users, as kubespray's folder of plugins does: the install works,
+// Directories may belong to other users, as kubespray's directory of plugins does: the install works,
 // with advice.
-func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
+func TestSEC2_DirectoriesOfOthersAreNamed(t *testing.T) {
 	testns.Root(t)
 	n, i := installed(t)
 	require.Empty(t, n.advice(i))
 	require.NoError(t, os.Chown(n.bin, 1000, 0))
 	require.NoError(t, os.Chmod(n.conf, 0o777))
 	require.Equal(t, []string{
-		"users other than root may change the CNI folder " + n.bin + ", whose content runs as root: it belongs to uid 1000",
-		"users other than root may change the CNI folder " + n.conf + ", whose content runs as root: it has mode 0777",
+		"users other than root may change the CNI directory " + n.bin + ", whose content runs as root: it belongs to uid 1000",
+		"users other than root may change the CNI directory " + n.conf + ", whose content runs as root: it has mode 0777",
 		"cannot tell whether CNI plugin cilium-cni speaks cniVersion 1.0.0, since it is not run: open " + n.plugin("cilium-cni") +
 			`: "bin": others than root may change it: it belongs to uid 1000`,
 	}, n.advice(i))
@@ -172,13 +172,13 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.Empty(t, n.advice(i), "root's group is root's")
 	require.NoError(t, os.Chmod(n.bin, 0o775))
 	require.Equal(t, []string{
-		"users other than root may change the CNI folder " + n.bin + ", whose content runs as root: it has mode 0775 and group 1000",
+		"users other than root may change the CNI directory " + n.bin + ", whose content runs as root: it has mode 0775 and group 1000",
 	}, n.advice(i)[:1])
 	i.Plugins, i.Config = nil, nil
 	require.Empty(t, n.advice(i), "nothing is written there")
 }
 
-// A watcher of the folders, such as containerd, sees every file renamed within its own folder,
+// A watcher of the directories, such as containerd, sees every file renamed within its own directory,
 // plugins before the configuration; a revert removes the configuration first.
 func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	n := newNode(t)
@@ -232,7 +232,7 @@ func (w watcher) events() (seen []string) {
 }
 
 // renames lists, in the order a watcher sees them, each rename as {from, to} and each removal
-// with an empty to; each rename must come from the same folder.
+// with an empty to; each rename must come from the same directory.
 func (w watcher) renames() (seen [][2]string) {
 	from := map[uint32]inotifyEvent{} // by cookie
 	for _, e := range w.read() {
@@ -240,7 +240,7 @@ func (w watcher) renames() (seen [][2]string) {
 		case e.mask&unix.IN_MOVED_FROM != 0:
 			from[e.cookie] = e
 		case e.mask&unix.IN_MOVED_TO != 0:
-			require.Equal(w.t, e.watch, from[e.cookie].watch, "%s came from another folder", e.name)
+			require.Equal(w.t, e.watch, from[e.cookie].watch, "%s came from another directory", e.name)
 			seen = append(seen, [2]string{from[e.cookie].name, e.name})
 		case e.mask&unix.IN_DELETE != 0:
 			seen = append(seen, [2]string{e.name, ""})
@@ -278,7 +278,7 @@ func onHost(t *testing.T, f func(context.Context) error) error {
 	return hostns.Do(t.Context(), "/proc/self", []string{"mnt"}, f)
 }
 
-// Run in its own mount namespace, like a container: the plugins exist only there, the folders
+// Run in its own mount namespace, like a container: the plugins exist only there, the directories
 // only on the host. So is what a loop keeps.
 func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	testns.Enter(t, testns.Mount)
@@ -336,7 +336,7 @@ func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	}}
 	require.NoError(t, loop.Run(ctx))
 	require.Empty(t, damages)
-	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
+	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another directory")
 	require.NoError(t, onHost(t, i.Revert))
 	require.NoDirExists(t, n.bin)
 }

@@ -34,7 +34,7 @@ type network struct {
 	plugins []json.RawMessage // those in list
 }
 
-// part is a plugin in the folder of a list's network.
+// part is a plugin in the directory of a list's network.
 type part struct {
 	path, plugin string
 	err          error // not nil if it is not a plugin
@@ -46,7 +46,7 @@ func (n *network) needs(plugin string) bool {
 }
 
 // parse reads a configuration like a runtime that finds it under the name file, and
-// parts in the folder of its network. Without a name, the content must tell whether
+// parts in the directory of its network. Without a name, the content must tell whether
 // it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw, list: raw}
@@ -104,7 +104,7 @@ func (n *network) kindFits(hasPlugins, hasType bool) error {
 func (n *network) checkPlugins() error {
 	raw := n.top["plugins"]
 	switch {
-	case raw == nil: // they are in the folder of the network
+	case raw == nil: // they are in the directory of the network
 	case json.Unmarshal(raw, &n.plugins) != nil:
 		return n.invalid(-1, errors.New(`"plugins" is not an array`))
 	case len(n.plugins) == 0:

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// The folder chosen is the first that a plugin can be written to and run from, even if it does
+// The directory chosen is the first that a plugin can be written to and run from, even if it does
 // not exist yet.
-func TestResolveDirsTheFirstUsablePluginFolder(t *testing.T) {
+func TestResolveDirsTheFirstUsablePluginDirectory(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNodeIn(t, testns.TempDir(t))
 	mounted := func(name string, flags uintptr) string {
@@ -34,6 +34,6 @@ func TestResolveDirsTheFirstUsablePluginFolder(t *testing.T) {
 	i.BinDir = ""
 	r.PluginDirs = r.PluginDirs[:2]
 	_, err := i.resolveDirs(t.Context(), r, nil)
-	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: "+
+	require.EqualError(t, err, "choose CNI directories: no plugin can be installed where the container runtime looks: "+
 		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+filepath.Join(noExec, "cni")+" is on a file system mounted noexec")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// auto is the agent's installation, using the folders that a runtime reports.
+// auto is the agent's installation, using the directories that a runtime reports.
 func (n node) auto(r cri.CNI, asked ...error) recorded {
 	n.t.Helper()
 	i := n.install()
@@ -27,12 +27,12 @@ func (n node) auto(r cri.CNI, asked ...error) recorded {
 	return i
 }
 
-// at is a runtime that looks in folders below a place on the node.
+// at is a runtime that looks in directories below a place on the node.
 func (n node) at(place string) cri.CNI {
 	return cri.CNI{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
 }
 
-func TestResolveDirsGivenFoldersStay(t *testing.T) {
+func TestResolveDirsGivenDirectoriesStay(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")
 	i := n.install()
@@ -50,7 +50,7 @@ func TestResolveDirsGivenFoldersStay(t *testing.T) {
 	linked := cri.CNI{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
 	i, err = n.install().resolveDirs(t.Context(), linked, nil)
 	require.NoError(t, err)
-	require.Empty(t, n.advice(i), "it is one folder")
+	require.Empty(t, n.advice(i), "it is one directory")
 }
 
 func TestResolveDirsOfARuntimeThatDoesNotSay(t *testing.T) {
@@ -67,15 +67,15 @@ func TestResolveDirsOfARuntimeThatDoesNotSay(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// A runtime in doubt never means the default folders: the caller has to say which they are.
-func TestSEC11_NoFoldersAreAssumedForARuntimeInDoubt(t *testing.T) {
+// A runtime in doubt never means the default directories: the caller has to say which they are.
+func TestSEC11_NoDirectoriesAreAssumedForARuntimeInDoubt(t *testing.T) {
 	for _, doubt := range []error{code.New(code.CRISeveral, "several"), code.New(code.CRIUnproven, "unproven")} {
 		n := newNode(t)
 		i := n.install()
 		i.Remedy, i.BinDir, i.RuntimeErr = "name it", "", fmt.Errorf("ask: %w", doubt)
 		_, err := i.Wants(t.Context())
 		require.ErrorIs(t, err, doubt)
-		require.ErrorContains(t, err, "choose CNI folders: ask: "+doubt.Error()+" (name it)")
+		require.ErrorContains(t, err, "choose CNI directories: ask: "+doubt.Error()+" (name it)")
 		i.BinDir = n.bin
 		_, err = i.Wants(t.Context())
 		require.NoError(t, err, "nothing has to be assumed")
@@ -119,9 +119,9 @@ func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// A runtime that lies or is misconfigured may name other programs' folders. The folders that
+// A runtime that lies or is misconfigured may name other programs' directories. The directories that
 // runtimes are known to use (internal/verify/layouts) are accepted.
-func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
+func TestSEC11_ARuntimeNamesDirectoriesForCNI(t *testing.T) {
 	confs := map[string]bool{
 		"/etc/cni/net.d": true, "/etc/kubernetes/cni/net.d": true, "/var/lib/rancher/k3s/agent/etc/cni/net.d": true, "/var/lib/cni/net.d": true,
 		"/var/snap/microk8s/8000/args/cni-network": true, "/nix/store/7dqv-kubernetes-cni-config": true, "/run/multus/cni/net.d": true, "/opt/net.d": true,
@@ -136,9 +136,9 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 			require.Equal(t, dir, i.ConfDir)
 			continue
 		}
-		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
+		require.EqualError(t, err, `choose CNI directories: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
 		i, err = forRuntime(t.Context(), cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}, cri.CNI{ConfDir: dir}, nil)
-		require.NoError(t, err, "a folder set explicitly is not checked")
+		require.NoError(t, err, "a directory set explicitly is not checked")
 		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
 	}
 	for dir, good := range map[string]bool{
@@ -148,7 +148,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 	} {
 		_, err := forRuntime(t.Context(), cniinstall.Install{ConfDir: "/etc/cni/net.d"}, cri.CNI{PluginDirs: []string{dir}}, nil)
 		if !good {
-			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
+			require.ErrorContains(t, err, dir+" is by its name not a directory for CNI plugins")
 		} else if err != nil {
 			require.NotContains(t, err.Error(), "by its name", dir) // the test machine's may be unusable
 		}

@@ -13,17 +13,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// pluginDirs are open folders with plugins. If several have a plugin, the first counts.
+// pluginDirs are open directories with plugins. If several have a plugin, the first counts.
 type pluginDirs []*os.Root
 
-// OpenPlugins opens the folders of plugins, in the calling thread's mount namespace, for
+// OpenPlugins opens the directories of plugins, in the calling thread's mount namespace, for
 // [Install.Plugins]: a plan that runs in the host's namespaces can still read them. If
-// several folders have a plugin, the first counts. A file without an executable bit is a
+// several directories have a plugin, the first counts. A file without an executable bit is a
 // plugin only if [Install.Names] lists it. Opening a file never blocks. The caller closes
-// the folders after the last installation.
+// the directories after the last installation.
 func OpenPlugins(dirs ...string) (plugins fs.FS, closeAll func() error, err error) {
 	if len(dirs) == 0 {
-		return nil, nil, errors.New("no folder of CNI plugins to install given")
+		return nil, nil, errors.New("no directory of CNI plugins to install given")
 	}
 	var p pluginDirs
 	for _, dir := range dirs {
@@ -32,20 +32,20 @@ func OpenPlugins(dirs ...string) (plugins fs.FS, closeAll func() error, err erro
 			err = fmt.Errorf("%w (it must be a directory of this side, such as of this container's image, not of the host)", err)
 		}
 		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("folder of CNI plugins to install: %w", err), p.close())
+			return nil, nil, errors.Join(fmt.Errorf("directory of CNI plugins to install: %w", err), p.close())
 		}
 		p = append(p, root)
 	}
 	return p, p.close, nil
 }
 
-// Open opens a plugin or, as ".", the first folder.
+// Open opens a plugin or, as ".", the first directory.
 func (p pluginDirs) Open(name string) (fs.File, error) { return firstOf(p, name, fs.FS.Open) }
 
 // Stat looks at a plugin without opening it.
 func (p pluginDirs) Stat(name string) (fs.FileInfo, error) { return firstOf(p, name, fs.Stat) }
 
-// firstOf returns the answer of the first folder that has the file.
+// firstOf returns the answer of the first directory that has the file.
 func firstOf[T any](p pluginDirs, name string, ask func(fs.FS, string) (T, error)) (answer T, err error) {
 	err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	for _, root := range p {
@@ -64,7 +64,7 @@ func (p pluginDirs) close() error {
 	return errors.Join(errs...)
 }
 
-// String names the folders.
+// String names the directories.
 func (p pluginDirs) String() string {
 	var names []string
 	for _, root := range p {

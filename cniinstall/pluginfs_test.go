@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// opened opens folders of plugins until the test ends.
+// opened opens directories of plugins until the test ends.
 func opened(t *testing.T, dirs ...string) fs.FS {
 	t.Helper()
 	plugins, closeAll, err := cniinstall.OpenPlugins(dirs...)
@@ -26,7 +26,7 @@ func opened(t *testing.T, dirs ...string) fs.FS {
 	return plugins
 }
 
-func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
+func TestCNI1_PluginsOfSeveralDirectories(t *testing.T) {
 	n := newNode(t)
 	second := filepath.Join(n.root, "second")
 	for name, content := range map[string]string{"cilium-cni": "another", "loopback": "another", "tuning": script("1.0.0"), ".hidden": "x"} {
@@ -52,7 +52,7 @@ func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
 
 // A directory on disk may be an unpacked archive: what is not executable there is no plugin,
 // unless it is asked for by name, and the report says what is left out. A source of another
-// kind, such as an embedded folder, has no executable bits and is taken as it is.
+// kind, such as an embedded directory, has no executable bits and is taken as it is.
 func TestCNI12_FilesWithoutAnXBitAreLeftOutAndNamed(t *testing.T) {
 	n := newNode(t)
 	dir := filepath.Join(n.root, "archive")
@@ -92,7 +92,7 @@ func TestCNI12_ADirectoryWithoutAnyXBitIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "no file in it is executable")
 }
 
-// namesIn lists a folder.
+// namesIn lists a directory.
 func namesIn(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

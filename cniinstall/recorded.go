@@ -19,7 +19,7 @@ import (
 type recorded struct {
 	agent string            // the context's
 	files []ledger.Record   // and plugins in others' configurations
-	dirs  map[string]string // the names without links of folders, as they are recorded
+	dirs  map[string]string // the names without links of directories, as they are recorded
 }
 
 func readRecorded(ctx context.Context) (r recorded, err error) {
@@ -125,7 +125,7 @@ func (r recorded) original(path string) (s ledger.State, ok bool) {
 	return o.Original, ok && !o.Original.IsZero()
 }
 
-// asides lists the configurations of others in a folder that the agent has set aside.
+// asides lists the configurations of others in a directory that the agent has set aside.
 func (r recorded) asides(dir string) []ledger.Record {
 	return slices.DeleteFunc(r.replaced(dir), func(o ledger.Record) bool {
 		c, mine := r.wants(o)
@@ -133,7 +133,7 @@ func (r recorded) asides(dir string) []ledger.Record {
 	})
 }
 
-// replaced lists the configurations of others in a folder that agents have set aside, or whose
+// replaced lists the configurations of others in a directory that agents have set aside, or whose
 // place they have taken.
 func (r recorded) replaced(dir string) (all []ledger.Record) {
 	for _, o := range r.files {

@@ -22,7 +22,7 @@ type remains struct {
 	lost  func(path string, original ledger.State) string
 }
 
-// remains searches the given folder, and those in which a configuration is recorded, under
+// remains searches the given directory, and those in which a configuration is recorded, under
 // their recorded names.
 func (u Uninstall) remains(files recorded, after ledger.StateAfter) remains {
 	r := remains{recorded: files, after: after, lost: u.lostConf}
@@ -60,9 +60,9 @@ func (r remains) comesBack(o ledger.Record) (to ledger.State, now, later bool) {
 	return o.Original, false, later
 }
 
-// folder reads configurations without the plugins that go.
-func (r remains) folder(dir string) cniconf.Folder {
-	return cniconf.Folder{Dir: dir, Edit: func(name string, raw []byte) []byte {
+// directory reads configurations without the plugins that go.
+func (r remains) directory(dir string) cniconf.Directory {
+	return cniconf.Directory{Dir: dir, Edit: func(name string, raw []byte) []byte {
 		return r.asOwned(filepath.Join(dir, name), raw, func(o ledger.Record) (ledger.State, bool) { return r.after(&ledger.Kind{Name: inPlaceKind}, o.Object) })
 	}}
 }
@@ -72,7 +72,7 @@ func (r remains) folder(dir string) cniconf.Folder {
 // does.
 func (r remains) need(ctx context.Context, plugin string) error {
 	for _, dir := range r.dirs {
-		if err := r.folder(dir).Need(ctx, plugin, r.stays); err != nil {
+		if err := r.directory(dir).Need(ctx, plugin, r.stays); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (r remains) need(ctx context.Context, plugin string) error {
 			continue
 		}
 		raw, err := contentOf(ctx, o.Object, to)
-		if err := (cniconf.Folder{Dir: filepath.Dir(o.Object)}).Needs(ctx, plugin, o.Object, raw, err); err != nil {
+		if err := (cniconf.Directory{Dir: filepath.Dir(o.Object)}).Needs(ctx, plugin, o.Object, raw, err); err != nil {
 			return err
 		}
 	}
@@ -90,10 +90,10 @@ func (r remains) need(ctx context.Context, plugin string) error {
 }
 
 // successor returns the configuration with which a runtime deletes pods when the one at path
-// has gone: the first in the folder by then. It is nil if there is none, or if a runtime
+// has gone: the first in the directory by then. It is nil if there is none, or if a runtime
 // would stop there. Own means that the same step has published it.
 func (r remains) successor(ctx context.Context, path string) (n *network, own bool, err error) {
-	f := r.folder(filepath.Dir(path))
+	f := r.directory(filepath.Dir(path))
 	names, err := f.List(ctx, func(name string) bool { return isConfName(name) && r.stays(filepath.Join(f.Dir, name)) })
 	if err != nil {
 		return nil, false, err
@@ -125,9 +125,9 @@ func (r remains) successor(ctx context.Context, path string) (n *network, own bo
 	return n, back[first].IsZero() && shareStep(gone, next), nil
 }
 
-// parseWhole reads a configuration of the folder with the plugins that libcni adds
+// parseWhole reads a configuration of the directory with the plugins that libcni adds
 // to it.
-func parseWhole(ctx context.Context, f cniconf.Folder, name string, raw []byte) (*network, error) {
+func parseWhole(ctx context.Context, f cniconf.Directory, name string, raw []byte) (*network, error) {
 	var parts []part
 	err := f.EachPart(ctx, name, raw, func(path string, raw []byte, err error) error {
 		p := part{path: path}
@@ -145,7 +145,7 @@ func parseWhole(ctx context.Context, f cniconf.Folder, name string, raw []byte) 
 
 // parseFile reads the configuration at path.
 func parseFile(ctx context.Context, path string) (*network, error) {
-	f, name := cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	f, name := cniconf.Directory{Dir: filepath.Dir(path)}, filepath.Base(path)
 	raw, err := f.Read(ctx, name)
 	if err != nil {
 		return nil, err

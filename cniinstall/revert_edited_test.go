@@ -37,7 +37,7 @@ func TestCNI8_CNI10_EditedConfigurationKeepsWhatItNeeds(t *testing.T) {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
 		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left")
-		require.NotContains(t, err.Error(), "holds", "a folder whose content was already reported is not")
+		require.NotContains(t, err.Error(), "holds", "a directory whose content was already reported is not")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
 		require.FileExists(t, n.plugin("loopback"), "a runtime runs it for each pod")

@@ -42,7 +42,7 @@ func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("list the CNI plugins to install: %w", err)
 		}
 		if len(names) == 0 {
-			return nil, errors.New("the folder of CNI plugins to install is empty, or no file in it is executable")
+			return nil, errors.New("the directory of CNI plugins to install is empty, or no file in it is executable")
 		}
 	}
 	return unique(append(names, i.Optional...)), nil
@@ -52,16 +52,16 @@ func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 // files that are none, since they are not executable, such as an archive's LICENSE.
 func (i Install) listPlugins(ctx context.Context) (plugins, others []string, err error) {
 	dirs, onDisk := i.Plugins.(pluginDirs)
-	sources, folder := []fs.FS{i.Plugins}, "the folder"
+	sources, directory := []fs.FS{i.Plugins}, "the directory"
 	if onDisk {
-		sources, folder = nil, dirs.String()
+		sources, directory = nil, dirs.String()
 	}
 	for _, root := range dirs {
 		sources = append(sources, input.FS(root))
 	}
 	var names []string
 	for _, source := range sources {
-		more, err := listDir(ctx, source, folder)
+		more, err := listDir(ctx, source, directory)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -83,7 +83,7 @@ func (i Install) listPlugins(ctx context.Context) (plugins, others []string, err
 }
 
 // listDir lists what can be a plugin by its name.
-func listDir(ctx context.Context, source fs.FS, folder string) ([]string, error) {
+func listDir(ctx context.Context, source fs.FS, directory string) ([]string, error) {
 	f, err := source.Open(".")
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func listDir(ctx context.Context, source fs.FS, folder string) ([]string, error)
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
 	}
-	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
+	names, err := input.Collect(ctx, directory, input.Names(dir), func(string) bool { return true })
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") || isConfName(name) }), err
 }
 
@@ -140,10 +140,10 @@ func (i Install) lacking() (texts []string) {
 	return texts
 }
 
-// binDirs returns the folders in which plugins are installed.
+// binDirs returns the directories in which plugins are installed.
 func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBinDirs...) }
 
-// searchDirs returns the folders in which the runtime looks for plugins, as far as is known.
+// searchDirs returns the directories in which the runtime looks for plugins, as far as is known.
 func (i Install) searchDirs() []string {
 	dirs := i.binDirs()
 	for _, dir := range i.Runtime.PluginDirs {
@@ -154,8 +154,8 @@ func (i Install) searchDirs() []string {
 	return dirs
 }
 
-// folders returns the folders of all files to install.
-func (i Install) folders() (dirs []string) {
+// directories returns the directories of all files to install.
+func (i Install) directories() (dirs []string) {
 	if i.Plugins != nil {
 		dirs = i.binDirs()
 	}
@@ -179,7 +179,7 @@ func (i Install) withDefaults() (Install, error) {
 	}
 	for _, dir := range append(i.searchDirs(), i.ConfDir) {
 		if !filepath.IsAbs(dir) {
-			return i, fmt.Errorf("CNI folder %q is not an absolute path", dir)
+			return i, fmt.Errorf("CNI directory %q is not an absolute path", dir)
 		}
 	}
 	for _, dir := range append(i.binDirs(), i.ConfDir) {
@@ -200,13 +200,13 @@ func (i Install) withDefaults() (Install, error) {
 	return i, nil
 }
 
-// owned returns an error if the folder belongs to the system: no CNI file is
+// owned returns an error if the directory belongs to the system: no CNI file is
 // installed there, so none is removed from it, even if a ledger lists one.
 func owned(dir string) error {
 	switch dir {
 	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",
 		"/usr/lib", "/usr/lib64", "/usr/sbin", "/var", "/var/lib", "/var/run":
-		return fmt.Errorf("CNI folder %s is the system's: name one for CNI", dir)
+		return fmt.Errorf("CNI directory %s is the system's: name one for CNI", dir)
 	}
 	return nil
 }

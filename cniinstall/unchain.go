@@ -21,7 +21,7 @@ type Unchain struct {
 	Plugin  string // its type; must be given
 }
 
-// OnHost lists the mount namespace of the host, and the folder.
+// OnHost lists the mount namespace of the host, and the directory.
 func (u Unchain) OnHost() (namespaces []string, places map[string]string) {
 	return []string{"mnt"}, map[string]string{u.dir(): ""}
 }

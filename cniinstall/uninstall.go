@@ -30,7 +30,7 @@ const (
 )
 
 // Uninstall says what an undoing keeps of what an [Install] has recorded. The zero value is
-// for the usual folders.
+// for the usual directories.
 //
 // First the configurations that were set aside come back, so that there is always one, unless
 // their plugins are missing. Then our configuration goes, then the plugins, and last the
@@ -40,13 +40,13 @@ const (
 //
 // A plugin stays if any remaining configuration names it, as a type, an ipam's or a
 // delegate's, whichever program wrote the configuration and whichever step installed the
-// plugin. Configurations that come back count too, as do the files in the folder of a list's
+// plugin. Configurations that come back count too, as do the files in the directory of a list's
 // network. In a file that is not JSON each word counts, and an unreadable file may name every
 // plugin. The plugin loopback stays as long as there is any configuration. The error of what
 // stays matches [ledger.ErrNeeded], and names the configuration. A plugin that existed before
 // is restored nevertheless, and one of which the step has installed another copy goes.
 type Uninstall struct {
-	// ConfDir is a folder to search for configurations, beside those in which some
+	// ConfDir is a directory to search for configurations, beside those in which some
 	// are recorded. If empty, it is /etc/cni/net.d.
 	ConfDir string
 
@@ -74,7 +74,7 @@ type Uninstall struct {
 	// namespaces. If nil, or if it fails, each result counts.
 	Sandboxes func(context.Context) ([]string, error)
 
-	// PluginDirs lists all folders in which the container runtime looks for plugins. A
+	// PluginDirs lists all directories in which the container runtime looks for plugins. A
 	// configuration that was set aside stays so, and is recorded no longer, if a plugin
 	// of it is in none of them. If empty, each comes back.
 	PluginDirs []string
@@ -109,7 +109,7 @@ func (u Uninstall) leavesDir(ctx context.Context, _ string, dir ledger.Claim) bo
 	return err != nil || slices.ContainsFunc(files.files, func(o ledger.Record) bool { return shareStep(o, own) })
 }
 
-// ownsFile also refuses files in folders of the system.
+// ownsFile also refuses files in directories of the system.
 func ownsFile(owns func(string) error) func(string) error {
 	return func(path string) error { return cmp.Or(owns(path), owned(filepath.Dir(path))) }
 }
@@ -231,7 +231,7 @@ func (r recorded) besides(ctx context.Context, backup string, after ledger.State
 
 // lostConf says why a configuration that was set aside stays so, and its backup with it.
 func (u Uninstall) lostConf(path string, original ledger.State) string {
-	ctx, f, backup := context.Background(), cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	ctx, f, backup := context.Background(), cniconf.Directory{Dir: filepath.Dir(path)}, filepath.Base(path)
 	if len(u.PluginDirs) == 0 || original.IsZero() == isConfName(path) || !original.IsZero() && isThere(path) {
 		return ""
 	}
@@ -299,7 +299,7 @@ func writeConf(ctx context.Context, path string, to ledger.State) error {
 // twinOf finds what would become the file at path if it were renamed: a backup of its, or
 // what it is to be a backup of.
 func twinOf(ctx context.Context, path string, to ledger.State) (name string, now ledger.State) {
-	f, base := cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	f, base := cniconf.Directory{Dir: filepath.Dir(path)}, filepath.Base(path)
 	names := origins(base)
 	if isConfName(path) {
 		names, _ = f.List(ctx, func(name string) bool { return slices.Contains(origins(name), base) }) // the write reports the error

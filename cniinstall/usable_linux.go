@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// usable returns an error if a plugin in the folder, or in one made there, could
+// usable returns an error if a plugin in the directory, or in one made there, could
 // not be written or executed.
 func usable(dir string) error {
 	nearest, err := durable.Writable(dir)

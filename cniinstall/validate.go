@@ -29,7 +29,7 @@ import (
 // namespaces, for at most 5 seconds each, with no environment but CNI's. The error
 // matches [ErrInvalid] or [ErrPluginMissing], or is that of a plugin that fails. An ipam
 // plugin is not checked: the plugin that calls it is responsible for it. A plugin
-// that users other than root and the caller may change, or replace in its folder,
+// that users other than root and the caller may change, or replace in its directory,
 // is not run, which is also an error.
 func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	n, err := parse("", conf)
@@ -45,7 +45,7 @@ func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	return n.speak(ctx, &runner{dirs: binDirs}, n.types)
 }
 
-// absent returns an error for each plugin that is in none of the folders, nor about to be
+// absent returns an error for each plugin that is in none of the directories, nor about to be
 // installed.
 func absent(plugins, dirs, coming []string) (errs []error) {
 	for _, plugin := range unique(plugins) {

@@ -71,13 +71,13 @@ func (i Install) undo() Uninstall {
 	return u
 }
 
-// watch lists the configurations that ours depends on, and their folder, for those to come.
+// watch lists the configurations that ours depends on, and their directory, for those to come.
 func (i Install) watch(ctx context.Context) (paths []string) {
 	if !i.Exclusive && isFixed(i.Config) {
 		return nil
 	}
 	i.ConfDir = cmp.Or(i.ConfDir, defaultConfDir)
-	names, _ := i.folder(recorded{}).others(ctx) // what cannot be listed is an error of the survey
+	names, _ := i.directory(recorded{}).others(ctx) // what cannot be listed is an error of the survey
 	for _, name := range names {
 		paths = append(paths, filepath.Join(i.ConfDir, name))
 	}
@@ -148,7 +148,7 @@ func (j *job) setKinds() {
 	j.kinds.aside = &set
 }
 
-// mayInstall also needs a folder in which a plugin can be run, if that will be asked for its
+// mayInstall also needs a directory in which a plugin can be run, if that will be asked for its
 // versions.
 func (j *job) mayInstall(ctx context.Context, path string) error {
 	err := writable(filepath.Dir(path))
@@ -164,10 +164,10 @@ func (j *job) mayInstall(ctx context.Context, path string) error {
 // names reports whether the configuration names the plugin.
 func (j *job) names(plugin string) bool { return j.net != nil && slices.Contains(j.net.types, plugin) }
 
-// mayWriteIn returns an error if nothing can be renamed in the folder of path.
+// mayWriteIn returns an error if nothing can be renamed in the directory of path.
 func mayWriteIn(_ context.Context, path string) error { return writable(filepath.Dir(path)) }
 
-// dirWants lists the missing folders of the files.
+// dirWants lists the missing directories of the files.
 func (j *job) dirWants() (wants []ledger.Want, err error) {
 	var dirs []string
 	for _, p := range j.plugins {
@@ -192,7 +192,7 @@ func (j *job) dirWants() (wants []ledger.Want, err error) {
 	return wants, nil
 }
 
-// pluginWants lists the plugins that are to be in each folder.
+// pluginWants lists the plugins that are to be in each directory.
 func (j *job) pluginWants(ctx context.Context) (wants []ledger.Want, err error) {
 	names, err := j.pluginNames(ctx)
 	if err != nil {
@@ -211,7 +211,7 @@ func (j *job) pluginWants(ctx context.Context) (wants []ledger.Want, err error) 
 	return wants, errors.Join(errs...)
 }
 
-// openBinDirs lists the folders in which plugins are installed, without those that lack some
+// openBinDirs lists the directories in which plugins are installed, without those that lack some
 // and are not writable, as long as there is another.
 func (j *job) openBinDirs(ctx context.Context, names []string) []string {
 	open := slices.DeleteFunc(j.binDirs(), func(dir string) bool { return writable(dir) != nil && j.lacks(ctx, dir, names) })
@@ -221,8 +221,8 @@ func (j *job) openBinDirs(ctx context.Context, names []string) []string {
 	return open
 }
 
-// lacks reports whether a plugin would have to be written in the folder. An error is one of
-// any folder.
+// lacks reports whether a plugin would have to be written in the directory. An error is one of
+// any directory.
 func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		w, err := j.pluginWant(dir, name)
@@ -272,7 +272,7 @@ func (i Install) sourceSize(name string) (int64, error) {
 	if !isFileName(name) {
 		return 0, fmt.Errorf("%q is not a file name", name)
 	}
-	if isConfName(name) { // in the folder, only its name tells its kind
+	if isConfName(name) { // in the directory, only its name tells its kind
 		return 0, fmt.Errorf("%q has the name of a configuration", name)
 	}
 	info, err := fs.Stat(i.Plugins, name)
@@ -334,7 +334,7 @@ func (j *job) render(ctx context.Context) (err error) {
 	if j.Config == nil {
 		return nil
 	}
-	f, t := j.folder(j.files), candidate{}
+	f, t := j.directory(j.files), candidate{}
 	c, isChained := j.Config.(Chained)
 	if isChained {
 		t, j.raw, err = c.render(ctx, f)
@@ -347,7 +347,7 @@ func (j *job) render(ctx context.Context) (err error) {
 		j.file, as = j.ConfName, j.ConfName
 	}
 	if err == nil {
-		j.net, err = parseWhole(ctx, f.Folder, as, j.raw)
+		j.net, err = parseWhole(ctx, f.Directory, as, j.raw)
 	}
 	if only := j.Runtime.CRIO.DefaultNetwork; err == nil && only != "" && j.net.name != only {
 		return j.net.invalid(-1, fmt.Errorf("no pod gets its network %q, since CRI-O's cni_default_network is %q: name that one, or change the setting and restart CRI-O", j.net.name, only))
@@ -363,7 +363,7 @@ func (i Install) inPlace() (c Chained, ok bool) {
 
 // entryKind is the kind of the plugin that is put into others' configurations.
 func (j *job) entryKind(c Chained) *ledger.Kind {
-	k := (&inPlace{config: &c, folder: j.folder}).kind()
+	k := (&inPlace{config: &c, directory: j.directory}).kind()
 	write := k.Write
 	k.Write = func(ctx context.Context, object string, to ledger.State) error {
 		if !to.IsZero() {
@@ -422,7 +422,7 @@ func fileID(path string) string { return ledger.Want{Kind: ledger.File(), Object
 func (j *job) isFormer(k *ledger.Kind, path string) bool {
 	moved, dir, name := j.isAsked(), filepath.Dir(path), filepath.Base(path)
 	switch {
-	case k.Name == ledger.Dir().Name: // not one of the folders, nor above
+	case k.Name == ledger.Dir().Name: // not one of the directories, nor above
 		return moved && !slices.ContainsFunc(append(j.binDirs(), j.ConfDir), func(d string) bool { return mountinfo.Below(d, path) })
 	case k.Name == confKind && j.Config != nil:
 		if !sameDir(dir, j.ConfDir) {

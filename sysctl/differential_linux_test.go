@@ -287,7 +287,7 @@ func (g *generator) entry(path string) {
 	case 2:
 		g.link(path, one(g, "/etc", ".", "..", "/usr/lib/sysctl.d"))
 	case 3:
-		fmt.Fprintf(&g.notes, "%s: a folder\n", path)
+		fmt.Fprintf(&g.notes, "%s: a directory\n", path)
 		require.NoError(g.t, os.MkdirAll(filepath.Join(path, "50-c.conf"), 0o755))
 	case 4:
 		fmt.Fprintf(&g.notes, "%s: empty\n", path)

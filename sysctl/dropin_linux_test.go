@@ -73,7 +73,7 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-// The zero values are the host's: here with empty folders over its own, and no
+// The zero values are the host's: here with empty directories over its own, and no
 // listener on systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)

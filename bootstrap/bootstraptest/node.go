@@ -23,7 +23,7 @@ import (
 // Its /etc, /opt, /run and /var are as good as empty, /sys/fs/bpf is not
 // mounted, its cgroup2 is at /sys/fs/cgroup, mounts are shared within it, lo is
 // up. Of its /proc/sys, only net is writable: the rest is the machine's. The machine's
-// other folders are there, /usr read-only, and /tmp as it is: the test
+// other directories are there, /usr read-only, and /tmp as it is: the test
 // sees, and removes, what the node writes below [testing.T.TempDir]. Programs still
 // running when the test ends are killed. Several goroutines may use a Node.
 type Node struct {
@@ -81,7 +81,7 @@ func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 	return n.node.Do(ctx, f)
 }
 
-// Listen makes a unix socket at path on the node, and its folder if that is missing. The
+// Listen makes a unix socket at path on the node, and its directory if that is missing. The
 // test accepts. It ends at the end of the test.
 func (n *Node) Listen(path string) (net.Listener, error) {
 	l, err := n.node.Listen(path)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/critest"
 )
 
-// An agent asks the runtime for its folders before it installs.
+// An agent asks the runtime for its directories before it installs.
 func Example() {
 	hostProc, stop := exampleNode() // in a pod, such as "/hostproc"
 	defer stop()

@@ -40,7 +40,7 @@ func TestNoSocketIsSaid(t *testing.T) {
 	ended := h.listen(usual)
 	ended.(*net.UnixListener).SetUnlinkOnClose(false)
 	require.NoError(t, ended.Close())
-	h.write(filepath.Join(h.root, "run/crio"), "no folder")
+	h.write(filepath.Join(h.root, "run/crio"), "no directory")
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "run/isulad.sock"), 0o755))
 	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrNoRuntime)
@@ -171,17 +171,17 @@ func TestSEC1_SEC11_OnlyRootMayChangeTheWholePath(t *testing.T) {
 	const path = "/run/k3s/containerd/containerd.sock"
 	const last, above, first = "/run/k3s/containerd", "/run/k3s", "/run"
 	for name, spoil := range map[string]func(at func(string) string) error{
-		"world-writable folder":      func(at func(string) string) error { return os.Chmod(at(last), 0o777) },
+		"world-writable directory":   func(at func(string) string) error { return os.Chmod(at(last), 0o777) },
 		"below a world-writable one": func(at func(string) string) error { return os.Chmod(at(first), 0o777) },
-		"a group's folder": func(at func(string) string) error {
+		"a group's directory": func(at func(string) string) error {
 			return errors.Join(os.Chown(at(above), 0, nobody), os.Chmod(at(above), 0o775))
 		},
-		"another user's folder": func(at func(string) string) error { return os.Chown(at(above), nobody, nobody) },
-		"another user's socket": func(at func(string) string) error { return os.Chown(at(path), nobody, nobody) },
+		"another user's directory": func(at func(string) string) error { return os.Chown(at(above), nobody, nobody) },
+		"another user's socket":    func(at func(string) string) error { return os.Chown(at(path), nobody, nobody) },
 		"another user's link on the way": func(at func(string) string) error {
 			return errors.Join(os.Rename(at(above), at("/moved")), os.Symlink("/moved", at(above)), os.Lchown(at(above), nobody, nobody))
 		},
-		"a link of root's, in a folder of another user": func(at func(string) string) error {
+		"a link of root's, in a directory of another user": func(at func(string) string) error {
 			return errors.Join(os.Rename(at(above), at("/moved")), os.Symlink("/moved", at(above)), os.Chown(at(first), nobody, nobody))
 		},
 	} {

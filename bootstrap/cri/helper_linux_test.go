@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/critest"
 )
 
-// host is a folder that imitates a host's /proc as far as the package reads it. Its root is one
-// of the test's folders.
+// host is a directory that imitates a host's /proc as far as the package reads it. Its root is one
+// of the test's directories.
 type host struct {
 	t          *testing.T
 	proc, root string

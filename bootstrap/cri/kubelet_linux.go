@@ -28,8 +28,8 @@ const defaultEndpoint = "/run/containerd/containerd.sock"
 
 // kubelet is that of the host.
 type kubelet struct {
-	endpoint string
-	folder   string // of its distribution's runtimes, if it names no endpoint
+	endpoint  string
+	directory string // of its distribution's runtimes, if it names no endpoint
 }
 
 // socket returns the path that the kubelet names, if there is a socket.
@@ -52,7 +52,7 @@ func (k kubelet) socket(h host) (string, error) {
 // version.
 var ownName = regexp.MustCompile(`^kubelet([-_.]?v?[0-9][0-9.]*)?$`)
 
-// withOthers are programs that contain a kubelet among others, and the folders of their
+// withOthers are programs that contain a kubelet among others, and the directories of their
 // runtimes. They do not take a kubelet's --config, and their default is not the kubelet's.
 var withOthers = map[string]string{"k3s": "/run/k3s/", "rke2": "/run/k3s/", "kubelite": "/var/snap/microk8s/"}
 
@@ -69,7 +69,7 @@ func (p *processes) findKubelet(ctx context.Context) (k kubelet, doubt error) {
 		if its.endpoint != "" {
 			return its, nil
 		}
-		k.folder, doubt = cmp.Or(k.folder, its.folder), cmp.Or(doubt, err)
+		k.directory, doubt = cmp.Or(k.directory, its.directory), cmp.Or(doubt, err)
 	}
 	return k, doubt
 }
@@ -118,8 +118,8 @@ func (p *processes) proven(ctx context.Context, one process.Process) (k kubelet,
 	if err != nil {
 		return k, nil, err
 	}
-	k.folder = withOthers[name]
-	k.endpoint, readErr = endpoint(ctx, one, k.folder == "")
+	k.directory = withOthers[name]
+	k.endpoint, readErr = endpoint(ctx, one, k.directory == "")
 	return k, readErr, p.prove(ctx, one, image)
 }
 

@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// program copies this program, with a name and a mode, to its own folder that every user can
+// program copies this program, with a name and a mode, to its own directory that every user can
 // reach.
 func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	t.Helper()
@@ -77,7 +77,7 @@ func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	return path
 }
 
-// reachable lets every user reach one of a test's folders.
+// reachable lets every user reach one of a test's directories.
 func reachable(t *testing.T, dir string) string {
 	t.Helper()
 	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
@@ -144,14 +144,14 @@ func TestSEC11_NoProcessIsTheKubeletByName(t *testing.T) {
 		"a program of his":            {mode: 0o755, attr: asNobody(), users: "65534\t65534\t65534\t65534"},
 		"root's, set-group-id":        {mode: 0o755 | os.ModeSetgid, users: roots},
 		"root's, of another name":     {program: "sh", mode: 0o755, users: roots},
-		"root's, in a world-writable folder": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
+		"root's, in a world-writable directory": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
 		}},
 		"root's, that a group may change": {mode: 0o755, users: roots, prepare: func(t *testing.T, path string) {
 			require.NoError(t, errors.Join(os.Chown(path, 0, nobody), os.Chmod(path, 0o775)))
 		}},
 		"su, removed while it runs": {mode: 0o755 | os.ModeSetuid, attr: asNobody(), users: roots, after: os.Remove},
-		"root's, removed from a world-writable folder": {mode: 0o755, users: roots, after: func(path string) error {
+		"root's, removed from a world-writable directory": {mode: 0o755, users: roots, after: func(path string) error {
 			return errors.Join(os.Remove(path), os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky))
 		}},
 		"root's, replaced by a user's": {mode: 0o755, users: roots, after: func(path string) error {
@@ -224,7 +224,7 @@ func TestSEC11_AKubeletIsKnownAlsoDuringItsUpgradeAndInAnotherProgram(t *testing
 		"in k3s":                     {program: "k3s"},
 		"of kubens":                  {program: "kubelet", attr: &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}},
 		"replaced while it runs":     {program: "kubelet", after: os.Remove},
-		"removed with its folder":    {program: "kubelet", after: func(path string) error { return os.RemoveAll(filepath.Dir(path)) }},
+		"removed with its directory": {program: "kubelet", after: func(path string) error { return os.RemoveAll(filepath.Dir(path)) }},
 		"replaced by another's file": {program: "kubelet", after: func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o755)) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,11 +136,11 @@ func TestSEC6_ElementsOfAnAnswerAreCounted(t *testing.T) {
 			text := fill(`{"Networks":[`, "{}", "]}")
 			return allocated(func() error { _, _, err := cri.ParseCNIConfig(text); return err })
 		},
-		"folders": func() (uint64, error) {
+		"directories": func() (uint64, error) {
 			text := fill(`{"PluginDirs":[`, `"/"`, "]}")
 			return allocated(func() error { _, _, err := cri.ParseCNIConfig(text); return err })
 		},
-		"folders of CRI-O": func() (uint64, error) {
+		"directories of CRI-O": func() (uint64, error) {
 			text := string(fill("[crio.network]\nplugin_dirs = [", `"/"`, "]"))
 			return allocated(func() error { _, err := cri.ParseConfig(text); return err })
 		},

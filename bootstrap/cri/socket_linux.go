@@ -48,7 +48,7 @@ func find(ctx context.Context, proc string) (path string, err error) {
 		return k.socket(h)
 	}
 	found, err := h.listening(ctx)
-	own := slices.DeleteFunc(slices.Clone(found), func(path string) bool { return !strings.HasPrefix(path, k.folder) })
+	own := slices.DeleteFunc(slices.Clone(found), func(path string) bool { return !strings.HasPrefix(path, k.directory) })
 	switch {
 	case err != nil:
 		return "", err

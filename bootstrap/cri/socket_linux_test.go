@@ -36,7 +36,7 @@ func refused(t *testing.T, node *bootstraptest.Node, path string) {
 	require.ErrorContains(t, err, "(root must listen, and no other user may change the socket's path)")
 }
 
-// A pod that is root in its container puts a runtime into one of the host's folders that it
+// A pod that is root in its container puts a runtime into one of the host's directories that it
 // has, and a user has a hundred sockets with a runtime's name.
 func TestSEC11_SocketsElsewhereAreNotLookedAt(t *testing.T) {
 	node := bootstraptest.NewNode(t)

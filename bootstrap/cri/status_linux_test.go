@@ -232,7 +232,7 @@ func TestNoProcessListens(t *testing.T) {
 	e.Path = "run/containerd.sock"
 	_, err = e.Status(t.Context())
 	require.ErrorContains(t, err, "want the absolute path of a unix socket")
-	require.ErrorIs(t, err, cri.ErrUnproven, "no default folders are assumed")
+	require.ErrorIs(t, err, cri.ErrUnproven, "no default directories are assumed")
 }
 
 func TestAskingARuntimeLeaksNoFileAndNoGoroutine(t *testing.T) {

@@ -109,7 +109,7 @@ func TestHP1_Refuses(t *testing.T) {
 		"link to nowhere":          {hostpath.Path{dangling, "DirectoryOrCreate"}, dangling + " is a symbolic link to " + missing + ", which does not exist"},
 		"file for a link's target": {hostpath.Path{dangling, "FileOrCreate"}, "which does not exist; it must be a File"},
 		"below a link to nowhere":  {hostpath.Path{dangling + "/x", "DirectoryOrCreate"}, dangling + " is a symbolic link to " + missing},
-		"unknown type":             {hostpath.Path{dir, "Folder"}, `has the unknown type "Folder"; known are ["Directory" "DirectoryOrCreate" `},
+		"unknown type":             {hostpath.Path{dir, "Dir"}, `has the unknown type "Dir"; known are ["Directory" "DirectoryOrCreate" `},
 		"relative":                 {hostpath.Path{"run/x", "DirectoryOrCreate"}, `"run/x" is not absolute`},
 		"relative, of any type":    {hostpath.Path{"run/x", ""}, `"run/x" is not absolute`},
 		"empty":                    {hostpath.Path{"", "Directory"}, `"" is not absolute`},

@@ -160,7 +160,7 @@ type Want struct {
 type Wants struct {
 	List []Want
 	// Complete reports whether List has all objects that the step wants of a kind, such as
-	// the plugins in a folder. Objects there that the step claimed before and no longer
+	// the plugins in a directory. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
 	// Rival returns why what the step has recorded must be another agent's of the same name; empty

@@ -386,7 +386,7 @@ func TestConnectionByKubeconfig(t *testing.T) {
 	require.Empty(t, seen.Header.Get("Authorization"), "no token in clear text")
 }
 
-func TestKubeconfigsPathsStartFromItsFolder(t *testing.T) {
+func TestKubeconfigsPathsStartFromItsDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte(`apiVersion: v1
 kind: Config

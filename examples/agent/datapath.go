@@ -42,7 +42,7 @@ func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
 	}
 	if a.datapath.templates != "" {
 		steps = append(steps, bootstrap.Step{Name: stepTemplates, Action: cleanup.Leftovers{
-			Ownership: cleanup.Ownership{Exceptions: []cleanup.Exception{{Kind: "folder", Name: a.datapath.templates}}}, Scope: "all-state",
+			Ownership: cleanup.Ownership{Exceptions: []cleanup.Exception{{Kind: "directory", Name: a.datapath.templates}}}, Scope: "all-state",
 		}})
 	}
 	return steps, nil

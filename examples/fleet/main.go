@@ -3,7 +3,7 @@
 
 // Command fleet reports the state of the nodes of a cluster: which failed, with which
 // cause and remedy, from the reports of `nodeinit --report-node`. Under the name
-// kubectl-slipway in a folder of PATH it is kubectl's plugin slipway:
+// kubectl-slipway in a directory of PATH it is kubectl's plugin slipway:
 //
 //	kubectl slipway                    # all nodes, by the code of the failure
 //	kubectl slipway --why worker-17    # one node: failure, cause, remedy

@@ -97,8 +97,8 @@ func TestPLAN20_CFG8_AnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
 	require.Contains(t, o.stderr, "--timeout of 12s is over")
 }
 
-// Files and folders among the sources are watched too, without a cluster.
-func TestCFG10_WatchFollowsFilesAndFolders(t *testing.T) {
+// Files and directories among the sources are watched too, without a cluster.
+func TestCFG10_WatchFollowsFilesAndDirectories(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, dest := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "dest")

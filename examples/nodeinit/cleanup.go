@@ -184,7 +184,7 @@ func (a *app) ownershipAsked(ctx context.Context) (cleanup.Ownership, error) {
 func (a *app) ownership() cleanup.Ownership {
 	binDirs, confDirs := a.binDirs, a.confDirs
 	if len(confDirs) == 0 { // no runtime was asked
-		binDirs, confDirs = []string{folderOr(a.cniBinDir, usualBinDir)}, []string{folderOr(a.cniConfDir, usualConfDir)}
+		binDirs, confDirs = []string{dirOr(a.cniBinDir, usualBinDir)}, []string{dirOr(a.cniConfDir, usualConfDir)}
 	}
 	own := cleanup.Cilium()
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
@@ -202,9 +202,9 @@ func (a *app) ownership() cleanup.Ownership {
 	own.Files = inEach(inEach(own.Files, usualConfDir, confDirs), usualBinDir, binDirs)
 	own.SetAside = inEach(own.SetAside, usualConfDir, confDirs)
 	for _, dir := range slices.Concat(confDirs, binDirs) {
-		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Clean(dir)})
+		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-directory", Name: filepath.Clean(dir)})
 	}
-	own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "sysctl-folder", Name: filepath.Clean(sysctlConfDir)})
+	own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "sysctl-directory", Name: filepath.Clean(sysctlConfDir)})
 	return own
 }
 

@@ -308,7 +308,7 @@ func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
 	require.Equal(t, "100-crio-bridge.conflist", n.shell("ls /etc/cni/net.d"))
 }
 
-// Files in the agent's folders that the plan needs survive.
+// Files in the agent's directories that the plan needs survive.
 func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /var/lib/cilium /run/cilium && touch /var/lib/cilium/old /run/cilium/old")
@@ -323,7 +323,7 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 		require.Equal(t, "test", n.read("/run/cilium/config-map/cluster-name"))
 		require.Equal(t, "gone", n.shell("test -e /var/lib/cilium/old || test -e /run/cilium/old && echo there || echo gone"))
 	}
-	// A folder may be named from here; the mount's flag is empty, which means its default.
+	// A directory may be named from here; the mount's flag is empty, which means its default.
 	args[0], args[4] = "check", "config-map"
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, append(args, "--cgroup-root=")...)
 	require.Equal(t, "unchanged", o.report(t).statuses()["cleanup"], "what is recorded is uninstall's: "+o.stdout)

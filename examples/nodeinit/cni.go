@@ -124,7 +124,7 @@ func (i installing) Advise(ctx context.Context) ([]string, error) {
 }
 
 // install describes the files for the CNI
-// folders. Its sources are on this side, so they are opened here, before anything runs in
+// directories. Its sources are on this side, so they are opened here, before anything runs in
 // the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, err error) {
 	a.at.work(stepCNI, "")
@@ -149,7 +149,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	return i, err
 }
 
-// withPlugins adds the plugins in the folders of the flag, which stay open until the command
+// withPlugins adds the plugins in the directories of the flag, which stay open until the command
 // has ended.
 func (a *app) withPlugins(i *cniinstall.Install) error {
 	var closeAll func() error
@@ -213,12 +213,12 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	}
 	dir := a.confDirs[0]
 	c := cniinstall.AgentConf{
-		ConfName:  filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
+		ConfName:  filepath.Base(a.writeWhenReady), // its directory is the agent's, not the host's
 		Uninstall: cniinstall.Uninstall{ConfDir: dir, Force: a.keepPlugins || a.force, Sandboxes: a.sandboxes},
 	}
 	own := cleanup.Ownership{
 		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(dir, c.ConfName)},
-		Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}},
+		Exceptions: []cleanup.Exception{{Kind: "cni-directory", Name: dir}},
 	}
 	if err := own.Validate(); err != nil {
 		return nil, usage("--write-cni-conf-when-ready: %w", err)

@@ -34,7 +34,7 @@ func (n *node) ownLoopback() {
 	n.shell("chmod 755 /opt/cni/bin/loopback")
 }
 
-// agentPlugin puts the plugin that templates name into the source folder.
+// agentPlugin puts the plugin that templates name into the source directory.
 func (n *node) agentPlugin() {
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.plugins, "cilium-cni"), []byte(plugin), 0o755))
 }
@@ -84,9 +84,9 @@ func TestCNI4_InPlaceAndBack(t *testing.T) {
 	require.Empty(t, n.shell("ls /opt/cni/bin | grep cilium || true"))
 }
 
-// Plugins are installed in two folders on the node, and one plugin is vouched for by the
+// Plugins are installed in two directories on the node, and one plugin is vouched for by the
 // caller.
-func TestCNI10_SeveralFoldersAndAPluginElsewhere(t *testing.T) {
+func TestCNI10_SeveralDirectoriesAndAPluginElsewhere(t *testing.T) {
 	n := newParallelNode(t)
 	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-cni"},{"type":"baked-in"}]}`), 0o600))
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--also-cni-bin-dir", "/opt/second"}

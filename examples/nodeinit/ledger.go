@@ -51,7 +51,7 @@ func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 // and where the runtime looks for plugins, if it says so. Nothing else about undoing depends
 // on the flags.
 func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string) {
-	confDir = folderOr(a.cniConfDir, "")
+	confDir = dirOr(a.cniConfDir, "")
 	if !a.userManagedConf && !strings.HasPrefix(a.name, "uninstall") {
 		return cmp.Or(confDir, usualConfDir), nil
 	}
@@ -60,7 +60,7 @@ func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string
 		a.warn("--runtime-endpoint: " + err.Error())
 	}
 	if pluginDirs = looks.PluginDirs; len(pluginDirs) > 0 {
-		pluginDirs = distinct(append([]string{folderOr(a.cniBinDir, "")}, pluginDirs...)...)
+		pluginDirs = distinct(append([]string{dirOr(a.cniBinDir, "")}, pluginDirs...)...)
 	}
 	if looks.CRIO.StaysReady {
 		a.staysReady = looks.ConfDir

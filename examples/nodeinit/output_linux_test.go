@@ -87,8 +87,8 @@ func TestPLAN3_AFullDeviceIsAnError(t *testing.T) {
 	n.exits(2, n.args("check")...)
 }
 
-// However the demo ends, its folder is removed.
-func TestDemoLeavesNoFolder(t *testing.T) {
+// However the demo ends, its directory is removed.
+func TestDemoLeavesNoDirectory(t *testing.T) {
 	t.Parallel()
 	newNode(t) // skips if no node can be made
 	hungUp := 1

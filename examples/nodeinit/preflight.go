@@ -34,7 +34,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		checks = append(checks, preflight.Check{Name: "api-server", Find: a.apiServerAddress(config)})
 	}
 	if install.Config == nil && !a.userManagedConf { // otherwise the step cni reports it
-		install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
+		install.BinDir, install.ConfDir = dirOr(a.cniBinDir, install.BinDir), dirOr(a.cniConfDir, install.ConfDir)
 		checks = append(checks, preflight.Check{Name: "cni", Find: install.Findings})
 	}
 	checks = slices.DeleteFunc(checks, func(c preflight.Check) bool { return slices.Contains(a.ignorePreflight, c.Name) })

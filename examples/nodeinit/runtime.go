@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// auto selects the CNI folder where the container runtime looks, or else the usual one.
+// auto selects the CNI directory where the container runtime looks, or else the usual one.
 const (
 	auto         = "auto"
 	usualBinDir  = "/opt/cni/bin"
@@ -29,8 +29,8 @@ const (
 // stepLoaded follows the cni step where --wait-loaded asks for it.
 const stepLoaded = "cni-loaded"
 
-// folderOr returns the folder of a flag, or the usual one as long as no runtime was asked.
-func folderOr(flag, usual string) string {
+// dirOr returns the directory of a flag, or the usual one as long as no runtime was asked.
+func dirOr(flag, usual string) string {
 	if flag == auto || flag == "" {
 		return usual
 	}
@@ -40,7 +40,7 @@ func folderOr(flag, usual string) string {
 // placed returns i in the directories of the flags, else in those that it chooses by the
 // records and by what the runtime says.
 func (a *app) placed(ctx context.Context, i cniinstall.Install) cniinstall.Install {
-	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
+	i.BinDir, i.ConfDir = dirOr(a.cniBinDir, ""), dirOr(a.cniConfDir, "")
 	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
 	i.Runtime, i.RuntimeErr = a.runtime(ctx)
 	return i
@@ -81,7 +81,7 @@ func distinct(dirs ...string) (all []string) {
 	return all
 }
 
-// runtime returns the folders of the node's container runtime, as it reports them.
+// runtime returns the directories of the node's container runtime, as it reports them.
 func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
 	if a.prefixed {
 		return cri.CNI{}, nil // the paths are not those that the runtime knows

@@ -61,7 +61,7 @@ func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {
 	}
 }
 
-// Cleanup searches all of the runtime's folders for an agent's leftovers, whoever has
+// Cleanup searches all of the runtime's directories for an agent's leftovers, whoever has
 // others of its files there, and whether a plugin could be installed there or not.
 func TestCLN12_CleanupLooksWhereverTheRuntimeDoes(t *testing.T) {
 	n := newParallelNode(t)
@@ -85,8 +85,8 @@ func TestCLN12_CleanupLooksWhereverTheRuntimeDoes(t *testing.T) {
 	}
 }
 
-// Where no runtime answers, cleanup says which folders it searched instead; so does it where
-// a drop-in is in a folder of any name.
+// Where no runtime answers, cleanup says which directories it searched instead; so does it where
+// a drop-in is in a directory of any name.
 func TestCLN12_CleanupSaysWhereItAssumesTheRuntimeToLook(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/own; touch /etc/own/99-zzz-override_cilium.conf")

@@ -161,7 +161,7 @@ func (n *node) addEnv(env []variable, agents []string) {
 		case slices.Contains(agents, v.Name):
 		case v.Name == "CGROUP_ROOT" && v.Value != "":
 			n.flags = append(n.flags, "--cgroup-root="+v.Value)
-		case v.Name == "BIN_PATH": // the folder of helpers, which nodeinit does without
+		case v.Name == "BIN_PATH": // the directory of helpers, which nodeinit does without
 		case !slices.Contains(variables, v.Name):
 			n.refuse("its variable %s means nothing to nodeinit: %sagent-env=%s leaves it to the agent", v.Name, argument, v.Name)
 		default:
@@ -220,7 +220,7 @@ func (n *node) addSecurity(c container) {
 	}
 }
 
-// addPaths takes over the CNI folders. If they are the usual ones, nodeinit asks the runtime
+// addPaths takes over the CNI directories. If they are the usual ones, nodeinit asks the runtime
 // instead.
 func (n *node) addPaths(r *release) {
 	for _, p := range []struct{ volume, usual, flag string }{

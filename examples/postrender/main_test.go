@@ -240,7 +240,7 @@ func TestWhatTheChartSaysReachesNodeinit(t *testing.T) {
 		{"an address of the API server", []string{built + "        env:\n", built + "        env:\n        - name: KUBERNETES_SERVICE_HOST\n          value: 169.254.128.1\n        - name: KUBERNETES_SERVICE_PORT\n          value: \"60002\"\n",
 			"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}, nil},
 		{"hostRoot", []string{"value: /run/cilium/cgroupv2", "value: /sys/fs/cgroup"}, []string{"--cgroup-root=/sys/fs/cgroup"}},
-		{"folders", []string{"path:  /opt/cni/bin", "path: /bin2", "path: /etc/cni/net.d", "path: /conf2"}, []string{"--cni-bin-dir=/bin2", "--cni-conf-dir=/conf2"}},
+		{"directories", []string{"path:  /opt/cni/bin", "path: /bin2", "path: /etc/cni/net.d", "path: /conf2"}, []string{"--cni-bin-dir=/bin2", "--cni-conf-dir=/conf2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := render(t, edit(t, chart, c.edits...))

@@ -131,7 +131,7 @@ func (r *release) dropAppArmor(n *node) (err error) {
 }
 
 // writeVolumes adds nodeinit's volumes, and removes those that no container uses any longer:
-// the kubelet would make folders for them.
+// the kubelet would make directories for them.
 func (o options) writeVolumes(r *release) error {
 	var init, containers []container
 	err := errors.Join(decode(r.spec, &init, "initContainers"), decode(r.spec, &containers, "containers"))

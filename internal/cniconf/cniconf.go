@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package cniconf reads folders of CNI configurations as container runtimes do, and tells
+// Package cniconf reads directories of CNI configurations as container runtimes do, and tells
 // which plugins the configurations need.
 package cniconf
 
@@ -35,8 +35,8 @@ func IsName(name string) bool { return slices.Contains(Suffixes, filepath.Ext(na
 // plugin's configuration (go-cni: loadFromConfDir; ocicni: loadNetworks).
 func IsList(file string) bool { return filepath.Ext(file) == ".conflist" }
 
-// Folder is a folder with configurations.
-type Folder struct {
+// Directory is a directory with configurations.
+type Directory struct {
 	Dir    string
 	Opened *durable.Dir // nil: it is opened each time
 
@@ -45,7 +45,7 @@ type Folder struct {
 
 // List lists the wanted files in the runtime's order, by the bytes of their names, without
 // directories.
-func (f Folder) List(ctx context.Context, wanted func(name string) bool) ([]string, error) {
+func (f Directory) List(ctx context.Context, wanted func(name string) bool) ([]string, error) {
 	d := f.Opened
 	if d == nil {
 		var err error
@@ -71,7 +71,7 @@ func (f Folder) List(ctx context.Context, wanted func(name string) bool) ([]stri
 }
 
 // Read returns the content of a file as a runtime sees it.
-func (f Folder) Read(ctx context.Context, name string) ([]byte, error) {
+func (f Directory) Read(ctx context.Context, name string) ([]byte, error) {
 	raw, err := input.ReadFile(ctx, filepath.Join(f.Dir, name), input.MaxNetwork)
 	if err == nil && f.Edit != nil {
 		raw = f.Edit(name, raw)
@@ -102,7 +102,7 @@ func Types(name string, raw []byte) (types []string) {
 	return types
 }
 
-// Missing lists the plugins that are in none of the folders.
+// Missing lists the plugins that are in none of the directories.
 func Missing(types, dirs []string) []string {
 	return slices.DeleteFunc(slices.Clone(types), func(plugin string) bool {
 		return filepath.Base(plugin) == plugin && slices.ContainsFunc(dirs, func(dir string) bool {
@@ -125,7 +125,7 @@ func Restore(aside, name string) string {
 
 // Need returns an error that matches [ledger.ErrNeeded] if one of the configurations that
 // counts needs the plugin, and names it. It stops reading at the first that does.
-func (f Folder) Need(ctx context.Context, plugin string, counts func(path string) bool) error {
+func (f Directory) Need(ctx context.Context, plugin string, counts func(path string) bool) error {
 	names, err := f.List(ctx, IsName)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (f Folder) Need(ctx context.Context, plugin string, counts func(path string
 
 // Needs returns an error that matches [ledger.ErrNeeded] if the configuration with this
 // content needs the plugin, and so it stays, or if it cannot tell.
-func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
+func (f Directory) Needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
 	name := filepath.Base(plugin)
 	switch {
 	case errors.Is(unread, fs.ErrNotExist): // gone, or a dangling link
@@ -190,14 +190,14 @@ func untold(conf string, err error) error {
 // networkName is what libcni accepts as a name (ValidateNetworkName of its pkg/utils).
 var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.\-]*$`)
 
-// EachPart calls each for the plugins that libcni adds to a list from the folder of the
+// EachPart calls each for the plugins that libcni adds to a list from the directory of the
 // network's name (NetworkConfFromFile, since 1.3), until it returns an error.
-func (f Folder) EachPart(ctx context.Context, conf string, raw []byte, each func(path string, raw []byte, err error) error) error {
+func (f Directory) EachPart(ctx context.Context, conf string, raw []byte, each func(path string, raw []byte, err error) error) error {
 	var list struct{ Name string }
 	if !IsList(conf) || json.Unmarshal(raw, &list) != nil || !networkName.MatchString(list.Name) {
 		return nil
 	}
-	d := Folder{Dir: filepath.Join(f.Dir, list.Name)}
+	d := Directory{Dir: filepath.Join(f.Dir, list.Name)}
 	names, err := d.List(ctx, func(name string) bool { return filepath.Ext(name) == ".conf" })
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):

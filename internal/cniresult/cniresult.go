@@ -28,7 +28,7 @@ import (
 var ErrInUse = code.New(code.CNIInUse, "sandboxes need it for their deletion")
 
 // Dirs lists where libcni keeps the result for each sandbox until it is deleted: the
-// folder that the caller gives or, if none, libcni's own CacheDir (libcni/api.go), which
+// directory that the caller gives or, if none, libcni's own CacheDir (libcni/api.go), which
 // containerd, CRI-O and Podman do not change, and that of cri-dockerd and of kubelets
 // with dockershim (--cni-cache-dir).
 func Dirs(given string) []string {

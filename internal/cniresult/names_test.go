@@ -67,7 +67,7 @@ func FuzzCNI10_Names(f *testing.F) {
 // isString reports whether what comes after text may be within a string.
 func isString(text string) bool { return strings.Contains(text, `"`) }
 
-// Both folders that callers of libcni are known to use are read by default.
+// Both directories that callers of libcni are known to use are read by default.
 func TestCNI10_BothResultCachesOfLibcniAreRead(t *testing.T) {
 	root := t.TempDir()
 	dirs := []string{filepath.Join(root, "results"), filepath.Join(root, "cache/results")}

@@ -34,7 +34,7 @@ func TestSEC1_LinksOnTheWay(t *testing.T) {
 		"root's, in root's directory":                   {0o755, 0, 0, 0, true},
 		"root's, where root's group may write":          {0o775, 0, 0, 0, true},
 		"root's, where another group may write":         {0o775, 0, stranger, 0, false},
-		"root's, in a world-writable folder":            {0o777, 0, 0, 0, false},
+		"root's, in a world-writable directory":         {0o777, 0, 0, 0, false},
 		"root's, in a sticky directory":                 {0o777 | os.ModeSticky, 0, 0, 0, true},
 		"a stranger's, in a sticky directory":           {0o777 | os.ModeSticky, 0, 0, stranger, false},
 		"a stranger's, in root's directory":             {0o755, 0, 0, stranger, false},
@@ -179,27 +179,27 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		path  string // empty: dir/link
 		says  string // empty: it is vetted
 	}{
-		"root's":                          {},
-		"a directory":                     {path: "dir"},
-		"nothing there":                   {path: "dir/gone", says: "no such file"},
-		"a file on the way":               {path: "dir/link/below", says: "not a directory"},
-		"root's link, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
-		"root's file, in a sticky folder": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin", 0o777|os.ModeSticky)) }, says: "it has mode 1777"},
-		"below a sticky folder":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777|os.ModeSticky)) }},
-		"in a world-writable folder":      {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
-		"below a world-writable folder":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
-		"in a stranger's folder":          {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a group's folder": {spoil: func(t *testing.T, root string) {
+		"root's":                             {},
+		"a directory":                        {path: "dir"},
+		"nothing there":                      {path: "dir/gone", says: "no such file"},
+		"a file on the way":                  {path: "dir/link/below", says: "not a directory"},
+		"root's link, in a sticky directory": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }},
+		"root's file, in a sticky directory": {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin", 0o777|os.ModeSticky)) }, says: "it has mode 1777"},
+		"below a sticky directory":           {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777|os.ModeSticky)) }},
+		"in a world-writable directory":      {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777)) }, says: "it has mode 0777"},
+		"below a world-writable directory":   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root, 0o777)) }, says: "it has mode 0777"},
+		"in a stranger's directory":          {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/dir", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a group's directory": {spoil: func(t *testing.T, root string) {
 			require.NoError(t, errors.Join(os.Chown(root+"/dir", 0, stranger), os.Chmod(root+"/dir", 0o775)))
 		}, says: "it has mode 0775 and group 65534"},
-		"a folder of root's group":             {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o775)) }},
-		"a folder with an access control list": {spoil: func(t *testing.T, root string) { letWrite(t, root+"/dir") }, says: "it has mode 0775 and an access control list"},
-		"a file with an access control list":   {spoil: func(t *testing.T, root string) { letWrite(t, root+"/bin/file") }, says: "it has mode 0775 and an access control list"},
-		"a stranger's link":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a stranger's file":                    {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a world-writable file":                {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
-		"a link to a stranger's":               {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
-		"a world-writable folder":              {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
+		"a directory of root's group":             {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o775)) }},
+		"a directory with an access control list": {spoil: func(t *testing.T, root string) { letWrite(t, root+"/dir") }, says: "it has mode 0775 and an access control list"},
+		"a file with an access control list":      {spoil: func(t *testing.T, root string) { letWrite(t, root+"/bin/file") }, says: "it has mode 0775 and an access control list"},
+		"a stranger's link":                       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Lchown(root+"/dir/link", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a stranger's file":                       {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin/file", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a world-writable file":                   {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/bin/file", 0o757)) }, says: "it has mode 0757"},
+		"a link to a stranger's":                  {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chown(root+"/bin", stranger, 0)) }, says: "it belongs to uid 65534"},
+		"a world-writable directory":              {spoil: func(t *testing.T, root string) { require.NoError(t, os.Chmod(root+"/dir", 0o777|os.ModeSticky)) }, path: "dir", says: "it has mode 1777"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

@@ -19,8 +19,8 @@ import (
 
 const options = "nosuid,nodev,noexec"
 
-// folder returns a folder on its own file system, in the test's mount namespace.
-func folder(t testing.TB) string {
+// directory returns a directory on its own file system, in the test's mount namespace.
+func directory(t testing.TB) string {
 	t.Helper()
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
@@ -52,7 +52,7 @@ func TestNeverStacksAtOnce(t *testing.T) {
 }
 
 func atOnce(t *testing.T, old bool) {
-	dir := folder(t)
+	dir := directory(t)
 	for round := range 20 {
 		path := filepath.Join(dir, "bpf", string(rune('a'+round)))
 		require.NoError(t, os.MkdirAll(path, 0o755))
@@ -81,7 +81,7 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 		for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
 			for _, fstype := range []string{"bpf", "cgroup2"} {
 				t.Run(call+" "+errno.Error()+" "+fstype, func(t *testing.T) {
-					path := filepath.Join(folder(t), "point")
+					path := filepath.Join(directory(t), "point")
 					require.NoError(t, os.Mkdir(path, 0o755))
 					require.NoError(t, testns.Refuse(errno, testns.Call{Number: number}))
 					var k fsmount.Real
@@ -100,7 +100,7 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 
 // The mount is on the directory that was opened, not on a link.
 func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	elsewhere, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "point")
 	require.NoError(t, os.Mkdir(elsewhere, 0o755))
 	require.NoError(t, os.Symlink(elsewhere, path))

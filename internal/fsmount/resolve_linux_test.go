@@ -20,7 +20,7 @@ import (
 // mount.
 func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	const stranger = 65534
-	dir := folder(t)
+	dir := directory(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "elsewhere"), 0o755))
 	shared := filepath.Join(dir, "shared")
 	require.NoError(t, os.Mkdir(shared, 0o755))
@@ -49,7 +49,7 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 // then.
 func TestSEC4_OnlyTheMountThatIsMeantIsUnmounted(t *testing.T) {
 	var k fsmount.Real
-	path := filepath.Join(folder(t), "point")
+	path := filepath.Join(directory(t), "point")
 	require.NoError(t, os.Mkdir(path, 0o755))
 	for _, source := range []string{"ours", "theirs"} {
 		require.NoError(t, k.Mount(source, path, "tmpfs", options))
@@ -66,7 +66,7 @@ func TestSEC4_OnlyTheMountThatIsMeantIsUnmounted(t *testing.T) {
 // Nor is it reached through a link that is there by then.
 func TestSEC4_NothingIsUnmountedThroughALinkOfOthers(t *testing.T) {
 	const stranger = 65534
-	dir := folder(t)
+	dir := directory(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "root", "bpf"), 0o755))
 	require.NoError(t, unix.Mount("bpf", filepath.Join(dir, "root", "bpf"), "bpf", 0, ""))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "shared"), 0o755))

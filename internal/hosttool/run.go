@@ -21,7 +21,7 @@ var ErrUntrusted = durable.ErrShared
 
 // Trust returns an error that matches [ErrUntrusted] if users other than root and this
 // process's own may change which program is executed at path. That covers the file, a
-// directory or a link on the way to it, and its folder: in a sticky one they could give a
+// directory or a link on the way to it, and its directory: in a sticky one they could give a
 // program of root's another name.
 //
 // A thread in the same mount namespace then executes the vetted program at the same path,

@@ -27,9 +27,9 @@ func TestSEC11_NothingOfOthersIsExecuted(t *testing.T) {
 		spoil func(root string) error
 		says  string // empty: it is executed
 	}{
-		"root's":                  {spoil: func(string) error { return nil }},
-		"a user's file":           {func(root string) error { return os.Chown(root+"/bin/program", stranger, 0) }, "uid 65534"},
-		"a world-writable folder": {func(root string) error { return os.Chmod(root+"/bin", 0o777) }, "mode 0777"},
+		"root's":                     {spoil: func(string) error { return nil }},
+		"a user's file":              {func(root string) error { return os.Chown(root+"/bin/program", stranger, 0) }, "uid 65534"},
+		"a world-writable directory": {func(root string) error { return os.Chmod(root+"/bin", 0o777) }, "mode 0777"},
 		"a link to a user's": {func(root string) error {
 			return errors.Join(os.Mkdir(root+"/user", 0o755), os.Rename(root+"/bin/program", root+"/user/program"),
 				os.Symlink("../user/program", root+"/bin/program"), os.Chown(root+"/user", stranger, 0))
@@ -63,7 +63,7 @@ func TestSEC11_NothingOfOthersIsExecuted(t *testing.T) {
 	require.Error(t, hosttool.Trust("relative"))
 }
 
-// A tool in a folder that others may write to is not found, neither by Find nor by other
+// A tool in a directory that others may write to is not found, neither by Find nor by other
 // tools.
 func TestSEC11_AToolWhereOthersMayWriteIsNotFound(t *testing.T) {
 	testns.Enter(t, testns.Mount)

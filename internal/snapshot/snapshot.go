@@ -9,7 +9,7 @@
 // Machine all that tests must leave alone, the others one kind of object. Callers delete
 // the objects that are expected to change.
 //
-// Files reads files whole: it is for the folders of a node, not for a whole disk.
+// Files reads files whole: it is for the directories of a node, not for a whole disk.
 package snapshot
 
 import (
@@ -67,7 +67,7 @@ func (s Snapshot) Machine() error {
 func (s Snapshot) Files(dirs ...string) error { return s.files(dirs, sum) }
 
 // Unread is like Files, but adds a file's size and modification time instead of its
-// content, for folders that take long to read.
+// content, for directories that take long to read.
 func (s Snapshot) Unread(dirs ...string) error { return s.files(dirs, changed) }
 
 func (s Snapshot) files(dirs []string, content func(path string, info fs.FileInfo) (string, error)) error {

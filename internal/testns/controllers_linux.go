@@ -99,7 +99,7 @@ func (c *cgroup) onJoinedThread(f func() error) error {
 }
 
 // mountHierarchies puts the machine's layout at /sys/fs/cgroup: each hierarchy
-// of version 1 in a folder, and cgroup2 beside them, all from the node's own
+// of version 1 in a directory, and cgroup2 beside them, all from the node's own
 // cgroup down.
 func (s setup) mountHierarchies() error {
 	if len(s.first) == 0 {

@@ -22,13 +22,13 @@ type NodeOptions struct {
 	// below, named init: a cgroup with controllers accepts none itself.
 	Controllers bool
 	// Root makes the node's root file system, instead of the usual one, in dir: an
-	// empty tmpfs. It may mount there, and must make the folders dev, proc and sys. It
+	// empty tmpfs. It may mount there, and must make the directories dev, proc and sys. It
 	// runs in the node's mount namespace, where the machine's files are still visible, on
 	// a thread of its own: it must not start goroutines.
 	Root func(dir string) error
 }
 
-// Listen makes a unix socket at path on the node, and its folder if that is missing. The
+// Listen makes a unix socket at path on the node, and its directory if that is missing. The
 // caller accepts.
 func (n *Node) Listen(path string) (net.Listener, error) {
 	var l net.Listener

@@ -46,15 +46,15 @@ func (s setup) run(context.Context) error {
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") // among the node's processes: the parent of / is no peer
 }
 
-// ownFolders are the node's own. Every other directory of the machine's root is shown
+// ownDirs are the node's own. Every other directory of the machine's root is shown
 // unchanged.
-var ownFolders = map[string]fs.FileMode{
+var ownDirs = map[string]fs.FileMode{
 	"boot": 0o755, "dev": 0o755, "etc": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555,
 	"run": 0o755, "run/lock": 0o1777, "srv": 0o755, "sys": 0o555,
 	"var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777,
 }
 
-// readOnly are the machine's folders of programs.
+// readOnly are the machine's directories of programs.
 var readOnly = map[string]bool{"usr": true, "bin": true, "sbin": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "nix": true}
 
 func (s setup) buildRoot() error {
@@ -70,17 +70,17 @@ func (s setup) buildRoot() error {
 	return s.buildEtc()
 }
 
-// showMachine fills the node's root with folders of its own, and the machine's.
+// showMachine fills the node's root with directories of its own, and the machine's.
 func showMachine() error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
 		return fmt.Errorf("list the machine's root: %w", err)
 	}
-	if err := makeOwnFolders(); err != nil {
+	if err := makeOwnDirs(); err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if _, own := ownFolders[e.Name()]; own {
+		if _, own := ownDirs[e.Name()]; own {
 			continue
 		}
 		if err := show(e); err != nil {
@@ -90,9 +90,9 @@ func showMachine() error {
 	return nil
 }
 
-func makeOwnFolders() error {
+func makeOwnDirs() error {
 	var errs []error
-	for name, mode := range ownFolders {
+	for name, mode := range ownDirs {
 		path := filepath.Join(stage, name)
 		// The process's umask holds for all its threads, so it is not set here.
 		errs = append(errs, os.MkdirAll(path, 0o755), unix.Chmod(path, uint32(mode)))

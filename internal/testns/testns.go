@@ -19,7 +19,7 @@
 //
 // A [Node] is what bootstraptest.Node describes, without a test: its pid 1 is a shell that
 // waits, in new mount, net, cgroup, pid, uts and ipc namespaces; its root is a new tmpfs
-// with a /proc, /sys, /dev and cgroup2 of its own, and the machine's other folders. Mounts
+// with a /proc, /sys, /dev and cgroup2 of its own, and the machine's other directories. Mounts
 // are shared within the node, as on a host that runs systemd, and private against the
 // machine. lo is up; there is no other link.
 //

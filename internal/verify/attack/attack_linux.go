@@ -33,7 +33,7 @@ type target struct {
 	old   bool               // tried with mount(2) only
 }
 
-// isolate runs the program again in a new mount namespace, with a folder to mount on.
+// isolate runs the program again in a new mount namespace, with a directory to mount on.
 func isolate() error {
 	dir, err := os.MkdirTemp("", "slipway-attack-")
 	if err != nil {

@@ -56,17 +56,17 @@ func leafTargets() []target {
 		name: "uninstall a plugin, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: installed(plugin, besideRoots(empty, func(a *arena, dir string) { a.file(dir+"/x", script+"# root's", 0o755, 0) }), nil),
 	}, {
-		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
+		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniDir(theirs)), naive: inDir(theirs)(aside),
 		try: func(a *arena) error { return network(a).Apply(a.ctx) },
 	}, {
 		name: "bring a CNI configuration back, beside root's", pairs: roots, try: undo, slow: true, naive: inDir(theirs)(back),
-		setup: installed(network, besideRoots(cniFolder(theirs), func(a *arena, dir string) {
+		setup: installed(network, besideRoots(cniDir(theirs), func(a *arena, dir string) {
 			a.file(dir+"/"+theirs, "root's", 0o644, 0)
 			a.file(dir+"/"+theirs+suffix, "root's, too", 0o644, 0)
 		}), nil),
 	}, {
 		name: "uninstall a CNI configuration", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
-		setup: installed(network, besideLink(cniFolder(theirs)), func(a *arena) {
+		setup: installed(network, besideLink(cniDir(theirs)), func(a *arena) {
 			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
 			a.file("victim/"+ours, conflist, 0o600, 0)
 		}),
@@ -158,8 +158,8 @@ const (
 	script   = "#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"
 )
 
-// cniFolder fills a folder with a configuration under the name.
-func cniFolder(name string) func(*arena, string) {
+// cniDir fills a directory with a configuration under the name.
+func cniDir(name string) func(*arena, string) {
 	return func(a *arena, dir string) { a.file(dir+"/"+name, conflist, 0o644, 0) }
 }
 
@@ -223,10 +223,10 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "file", Name: path})
 	}
 	for _, path := range inArena.StateDirs {
-		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "folder", Name: path})
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "directory", Name: path})
 	}
 	for _, pattern := range inArena.SetAside {
-		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "cni-directory", Name: filepath.Dir(pattern)})
 	}
 	return cleanup.Leftovers{Ownership: inArena, Scope: "all-state", BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }

@@ -8,7 +8,7 @@
 //	go run ./internal/verify/attack -n 100000 -target 'record|mount'
 //
 // The attacker is an unprivileged process in a mount namespace of its own, as in a pod.
-// He owns the directory in which the operation works (an emptyDir, a folder of plugins),
+// He owns the directory in which the operation works (an emptyDir, a directory of plugins),
 // and there he exchanges two names (renameat2(2), RENAME_EXCHANGE) over and over, at
 // random moments: a file and a link to a file of root's outside, a directory and a link
 // to a directory of root's, or a directory and another one that root has made in the

@@ -32,8 +32,8 @@ func pluginTargets() []target {
 	}}
 }
 
-// pluginBesideHis makes a plugin of root's in a folder of root's, and the attacker's in
-// his own. The folder with both is his.
+// pluginBesideHis makes a plugin of root's in a directory of root's, and the attacker's in
+// his own. The directory with both is his.
 func pluginBesideHis(a *arena) {
 	a.dir("pub/p", 0o755, 0)
 	a.file("pub/p/x", script, 0o755, 0)
@@ -48,7 +48,7 @@ func asked(a *arena) cniinstall.Install {
 	}
 }
 
-// runIfRoots runs the plugin if it is root's, and so is its folder.
+// runIfRoots runs the plugin if it is root's, and so is its directory.
 func runIfRoots(a *arena) error {
 	for _, name := range []string{"pub/p", "pub/p/x"} {
 		info, err := os.Stat(a.path(name))

@@ -14,7 +14,7 @@ import (
 // Campaign plays points of scenarios.
 type Campaign struct {
 	Binary string              // of Nodeinit
-	Work   string              // a folder below /tmp, or of another place that nodes see
+	Work   string              // a directory below /tmp, or of another place that nodes see
 	Limit  int                 // number of points of each scenario; 0 means all
 	Wanted func(Point) bool    // nil selects every point
 	Done   func(Verdict) error // called for each point that was reached

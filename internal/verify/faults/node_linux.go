@@ -32,7 +32,7 @@ type node struct {
 	*testns.Node
 	binary string
 	work   string // at the same path on the node
-	disk   bool   // some folders are on a disk: see mountDisk
+	disk   bool   // some directories are on a disk: see mountDisk
 }
 
 // stateDir is where nodeinit records by default.
@@ -133,10 +133,10 @@ func (n *node) state(ctx context.Context) (snapshot.Snapshot, error) {
 	seen := snapshot.Snapshot{}
 	err := n.Do(ctx, func(context.Context) error {
 		if n.disk {
-			return errors.Join(seen.Files(diskFolders...), wellFormed())
+			return errors.Join(seen.Files(diskDirs...), wellFormed())
 		}
-		folders := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskFolders...)
-		return errors.Join(seen.Files(folders...), seen.Cgroups("/sys/fs/cgroup"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
+		directories := append([]string{"/etc", "/opt", "/run", "/var", "/run/agent-config"}, diskDirs...)
+		return errors.Join(seen.Files(directories...), seen.Cgroups("/sys/fs/cgroup"), seen.Mounts(), seen.Links(), seen.Values("net/ipv4/conf"), wellFormed())
 	})
 	maps.DeleteFunc(seen, func(object, _ string) bool { // files that stay, and mount(8)'s own
 		return object == "file /run/slipway.lock" || object == "file "+reportFile || strings.HasPrefix(object, "file /run/mount")

@@ -21,7 +21,7 @@ import (
 // disk's image at that moment. Unsynced data is still in memory then, and lost.
 type PowerCuts struct {
 	Binary     string // of Nodeinit
-	Work       string // a folder below /tmp, or of another place that nodes see
+	Work       string // a directory below /tmp, or of another place that nodes see
 	FileSystem string // ext4 or xfs
 	Command    string // the scenario apply, update or install-cni
 	Limit      int    // number of points; 0 means all
@@ -39,8 +39,8 @@ type Cut struct {
 // syncing lists the calls between which a disk's state differs.
 const syncing = "fsync,fdatasync,renameat,renameat2,unlinkat,mkdirat,symlinkat,write,pwrite64,ftruncate"
 
-// The folders on the disk; their files outlive a reboot.
-var diskFolders = []string{"/etc/cni", "/etc/sysctl.d", "/opt/cni", "/var/lib", "/mnt/agent"}
+// The directories on the disk; their files outlive a reboot.
+var diskDirs = []string{"/etc/cni", "/etc/sysctl.d", "/opt/cni", "/var/lib", "/mnt/agent"}
 
 // mkfs makes an image of the file system's minimal size. Unwritten data is lost as easily
 // as possible: ext4 does not sync renamed files, does not order data before metadata, and
@@ -51,7 +51,7 @@ var mkfs = map[string]struct{ size, make, options string }{
 }
 
 // mountDisk is a script that mounts the image $1 with the options $2, and puts the
-// folders on it that outlive a reboot. The node has a boot id of its own: $3. XFS refuses
+// directories on it that outlive a reboot. The node has a boot id of its own: $3. XFS refuses
 // to mount the disk until the kernel has released that of the previous node.
 const mountDisk = `
 mkdir -p /etc/sysctl.d /etc/cni /opt/cni

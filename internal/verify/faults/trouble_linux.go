@@ -31,7 +31,7 @@ type Setting struct {
 // Settings returns all settings.
 func Settings() []Setting {
 	small := Setting{Name: "small file systems"}
-	for _, where := range [][2]string{ // the folder, and the object that the error names
+	for _, where := range [][2]string{ // the directory, and the object that the error names
 		{"/opt/cni", "/opt/cni/bin/"}, {"/etc/cni", "/etc/cni/net.d/"}, {"/etc/sysctl.d", "/etc/sysctl.d/"},
 		{"/var/lib", stateDir}, {"/run/agent-config", "/run/agent-config"},
 	} {

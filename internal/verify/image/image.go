@@ -36,14 +36,14 @@ import (
 // Image is an image of one layer, for Linux.
 type Image struct {
 	Architecture string // as GOARCH says it
-	Files        []File // folders above them are made, 0755
+	Files        []File // directories above them are made, 0755
 	Entrypoint   []string
 	Env          []string // NAME=VALUE
 	Labels       map[string]string
 	Compression  int // as in compress/gzip; zero: the best
 }
 
-// File is a regular file, a folder or a symbolic link in an image.
+// File is a regular file, a directory or a symbolic link in an image.
 type File struct {
 	Path    string // absolute
 	Mode    fs.FileMode

@@ -13,7 +13,7 @@ import (
 )
 
 // Build compiles a program for Linux: that of the package, such as ./examples/nodeinit, in
-// the module that lies in the folder source. It needs Go. The same Go makes the same bytes
+// the module that lies in the directory source. It needs Go. The same Go makes the same bytes
 // of the same source, wherever that lies.
 func Build(ctx context.Context, source, pkg, arch string, flags ...string) ([]byte, error) {
 	temp, err := os.MkdirTemp("", "build-")
@@ -31,7 +31,7 @@ func Build(ctx context.Context, source, pkg, arch string, flags ...string) ([]by
 	return os.ReadFile(path)
 }
 
-// Go is the go command in a folder, for programs as Build makes them.
+// Go is the go command in a directory, for programs as Build makes them.
 func Go(ctx context.Context, dir, arch string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -40,7 +40,7 @@ func Go(ctx context.Context, dir, arch string, args ...string) *exec.Cmd {
 }
 
 // OfProgram is an image of one program from scratch, with its licence and those of what it
-// links, and the folders that nodeinit's flags and variables name by default in a container.
+// links, and the directories that nodeinit's flags and variables name by default in a container.
 func OfProgram(arch, name string, program, licence, thirdParty []byte) Image {
 	return Image{
 		Architecture: arch,

@@ -29,7 +29,7 @@ import (
 )
 
 // Env has the variables, or flags, of an installer's container, by their names there. Only the
-// folders have the same names for all (IMAGE, BIN, CONF, RESULTS, ACCOUNT; Calico's SECOND and
+// directories have the same names for all (IMAGE, BIN, CONF, RESULTS, ACCOUNT; Calico's SECOND and
 // SECRETS), and what a cloud says of the node has one, PRIMARY_IP.
 type Env map[string]string
 
@@ -71,7 +71,7 @@ func Istio(e Env) (*bootstrap.Plan, error) {
 	return p, err
 }
 
-// Calico returns the plan of Calico's installer: the plugins in two folders, of which one that
+// Calico returns the plan of Calico's installer: the plugins in two directories, of which one that
 // is writable is enough, the files that name etcd's, a kubeconfig, and a configuration whole.
 func Calico(e Env) (*bootstrap.Plan, error) {
 	kubeconfig := e["CONF"] + "/calico-kubeconfig"

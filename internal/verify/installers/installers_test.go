@@ -66,7 +66,7 @@ func TestCNI4_CNI8_InstallersOfOthers(t *testing.T) {
 	}
 }
 
-// node is a directory with a node's folders, the service account, and each installer's image.
+// node is a directory with a node's directories, the service account, and each installer's image.
 type node struct {
 	table
 	*testing.T
@@ -91,7 +91,7 @@ func newNode(t *testing.T, tab table, agent string) *node {
 	return n
 }
 
-// path is a file of the node, in its folder of configurations unless it starts with a slash.
+// path is a file of the node, in its directory of configurations unless it starts with a slash.
 func (n *node) path(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return n.root + name
@@ -161,7 +161,7 @@ func (n *node) step(a []string) (err error) {
 		conf, err := os.ReadFile(n.path(a[2]))
 		cached, _ := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": "pod", "config": conf, "ifName": "eth0", "networkName": a[1]})
 		return errors.Join(err, os.Mkdir(n.path("/results"), 0o700), os.WriteFile(n.path("/results/pod"), cached, 0o600))
-	case "shut": // a folder is mounted read-only, as that of an immutable image
+	case "shut": // a directory is mounted read-only, as that of an immutable image
 		testns.Enter(n, testns.Mount)
 		n.Cleanup(func() { _ = exec.Command("umount", path).Run() })
 		return exec.Command("mount", "-o", "bind,ro", path, path).Run()

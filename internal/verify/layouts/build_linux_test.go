@@ -67,7 +67,7 @@ func build(t testing.TB, l layout, dir string) *node {
 }
 
 // root makes the root file system. It runs before the node enters its own root, which is
-// still a folder then.
+// still a directory then.
 func (l layout) root(root, dir string) error {
 	for _, n := range slices.Concat(l.lines, []line{{verb: "dir", args: []string{work, "0755"}}, {verb: "dir", args: []string{"/dev", "0755"}}, {verb: "dir", args: []string{"/proc", "0555"}}, {verb: "dir", args: []string{"/sys", "0555"}}}) {
 		if err := l.make(root, dir, n); err != nil {
@@ -113,7 +113,7 @@ func (l layout) make(root, dir string, n line) error {
 	return nil
 }
 
-// mount makes a file system at path; the root folder itself exists.
+// mount makes a file system at path; the root directory itself exists.
 func mount(root, path, kind string, options []string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package layouts runs nodeinit on nodes that are laid out as distributions lay
-// them out: which folders are read-only, where links lead, which container runtime runs
+// them out: which directories are read-only, where links lead, which container runtime runs
 // and where it looks. It has tests only:
 //
 //	make layouts                                            # all, with a table
@@ -16,7 +16,7 @@
 //
 //	mount PATH KIND [OPTION...]      a file system: image (read-only in the end), disk or tmpfs,
 //	                                 overlay (with lower=, upper=), bind (with from=), bpf; and ro, noexec, ...
-//	dir PATH MODE [UID:GID]          a folder
+//	dir PATH MODE [UID:GID]          a directory
 //	file PATH MODE                   a file; its content is the archive's file of that name, or that of a plugin
 //	                                 if it is executable, or nothing
 //	link PATH TARGET                 a symbolic link
@@ -31,7 +31,7 @@
 //	advice STEP FLAG...              the step succeeds, and its advice names this flag
 //
 // Stand-ins provide the pod's environment (a root, the node's /proc, three capabilities)
-// and the runtime's answers; the folders, mounts and links are real, and so are the
+// and the runtime's answers; the directories, mounts and links are real, and so are the
 // kernel and nodeinit. internal/verify/kubernetes/realcri shows that a real runtime reads
 // the installed files.
 package layouts

@@ -67,7 +67,7 @@ func open(t *testing.T, name string) layout {
 }
 
 // Absolute links of the node lead to the node's files even if its root is mounted in a
-// container: MicroK8s has links to its own folders, NixOS to its store.
+// container: MicroK8s has links to its own directories, NixOS to its store.
 func TestAHostPrefixHoldsTheNodesLinks(t *testing.T) {
 	testns.Root(t)
 	dir := images(t)
@@ -287,7 +287,7 @@ func first(confDir string) string {
 	return ""
 }
 
-// dropInIsRead returns an error if a drop-in is in a folder that is not read at boot.
+// dropInIsRead returns an error if a drop-in is in a directory that is not read at boot.
 func (n *node) dropInIsRead() error {
 	var read []os.FileInfo
 	for _, s := range n.layout.all("sysctl") {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// group is the folder of kept files, in the cache.
+// group is the directory of kept files, in the cache.
 const group = "kernels"
 
 const (

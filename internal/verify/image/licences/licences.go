@@ -54,7 +54,7 @@ func Of(ctx context.Context, source, pkg, arch string, program []byte) ([]Module
 	if err != nil {
 		return nil, fmt.Errorf("read what the program links: %w", err)
 	}
-	folders, err := compiled(ctx, source, pkg, arch)
+	directories, err := compiled(ctx, source, pkg, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -64,22 +64,22 @@ func Of(ctx context.Context, source, pkg, arch string, program []byte) ([]Module
 		all = append(all, Module{Path: m.Path, Version: m.Version})
 	}
 	for i := range all {
-		f := folders[all[i].Path]
+		f := directories[all[i].Path]
 		err = errors.Join(err, all[i].read(os.DirFS(f.root), slices.Sorted(maps.Keys(f.packages))))
 	}
 	return all, err
 }
 
-// folder is where a module lies, and those of its packages that are compiled, as paths in it.
-type folder struct {
+// directory is where a module lies, and those of its packages that are compiled, as paths in it.
+type directory struct {
 	root     string
 	packages map[string]bool
 }
 
-// compiled returns the folders of the modules whose packages are compiled for a program. Of
+// compiled returns the directories of the modules whose packages are compiled for a program. Of
 // the standard library that is its root: only with cgo is what lies below under another
 // licence than Go's (crypto/internal/boring).
-func compiled(ctx context.Context, source, pkg, arch string) (map[string]folder, error) {
+func compiled(ctx context.Context, source, pkg, arch string) (map[string]directory, error) {
 	std, err := goSays(ctx, source, arch, "env", "GOROOT")
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func compiled(ctx context.Context, source, pkg, arch string) (map[string]folder,
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]folder{"std": {std, map[string]bool{".": true}}}
+	all := map[string]directory{"std": {std, map[string]bool{".": true}}}
 	for line := range strings.SplitSeq(packages, "\n") {
 		part := strings.Split(line, "\t")
 		inside, err := filepath.Rel(part[1], part[2])
@@ -97,7 +97,7 @@ func compiled(ctx context.Context, source, pkg, arch string) (map[string]folder,
 			return nil, err
 		}
 		if all[part[0]].packages == nil {
-			all[part[0]] = folder{part[1], map[string]bool{}}
+			all[part[0]] = directory{part[1], map[string]bool{}}
 		}
 		all[part[0]].packages[filepath.ToSlash(inside)] = true
 	}
@@ -113,7 +113,7 @@ func goSays(ctx context.Context, source, arch string, args ...string) (string, e
 	return strings.TrimSpace(string(out)), nil
 }
 
-// read reads the texts beside the packages, and in the folders above them up to the
+// read reads the texts beside the packages, and in the directories above them up to the
 // module's own: what a module has copied from another has its licence with it.
 func (m *Module) read(root fs.FS, packages []string) error {
 	m.Texts = map[string]string{}

@@ -55,7 +55,7 @@ func TestAModuleThatMayNotBePassedOnIsRefused(t *testing.T) {
 		require.ErrorContains(t, m.read(c.root, []string{"."}), c.want, name)
 	}
 	m := Module{Path: "example.com/gone", Version: "v1.0.0"}
-	require.ErrorContains(t, m.read(os.DirFS(t.TempDir()), []string{"b"}), "example.com/gone v1.0.0: ", "no such folder")
+	require.ErrorContains(t, m.read(os.DirFS(t.TempDir()), []string{"b"}), "example.com/gone v1.0.0: ", "no such directory")
 }
 
 // Every module that go version reports of a program is collected, with a licence.

@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Command pack makes the images of nodeinit: an OCI image layout of all
-// platforms in the folder oci, and an archive for each platform, which docker
+// platforms in the directory oci, and an archive for each platform, which docker
 // load, podman load and ctr images import read. It needs Go and nothing else.
 //
 // Built twice from the same files by the same Go, they are the same.
@@ -26,8 +26,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	p := packer{}
-	flag.StringVar(&p.dir, "o", "../../../bin/image", "folder to write to; what pack wrote there before is replaced")
-	flag.StringVar(&p.source, "source", "../../..", "folder of nodeinit's module")
+	flag.StringVar(&p.dir, "o", "../../../bin/image", "directory to write to; what pack wrote there before is replaced")
+	flag.StringVar(&p.source, "source", "../../..", "directory of nodeinit's module")
 	flag.StringVar(&p.name, "name", "slipway/nodeinit:latest", "name and tag of the image")
 	architectures := flag.String("arch", "amd64,arm64", "architectures, separated by commas")
 	flag.Parse()

@@ -37,7 +37,7 @@ func main() {
 	defer stop()
 	var r release
 	flag.StringVar(&r.version, "version", "", "version, such as v0.1.0: a tag of HEAD, if it exists")
-	flag.StringVar(&r.dir, "o", "../../../dist", "folder to make")
+	flag.StringVar(&r.dir, "o", "../../../dist", "directory to make")
 	flag.StringVar(&r.repository, "source", "../../..", "checkout whose HEAD it is")
 	flag.Parse()
 	if err := r.run(ctx); err != nil {
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// programs are the packages of the programs, by name: each in a module, whose folder ends
+// programs are the packages of the programs, by name: each in a module, whose directory ends
 // before "//".
 var programs = map[string]string{"nodeinit": ".//examples/nodeinit", "agent": ".//examples/agent", "postrender": "examples/postrender//"}
 
@@ -185,11 +185,11 @@ func (r *release) built(ctx context.Context, arch string) (all []built, err erro
 
 // packed makes the archive and the image of one architecture.
 func (r *release) packed(arch string, licence []byte, all []built) error {
-	folder := "slipway-" + r.version + "-linux-" + arch
-	files := []image.File{{Path: "/" + folder + "/LICENSE", Mode: 0o644, Content: licence}}
+	directory := "slipway-" + r.version + "-linux-" + arch
+	files := []image.File{{Path: "/" + directory + "/LICENSE", Mode: 0o644, Content: licence}}
 	var linked []licences.Module
 	for _, b := range all {
-		files = append(files, image.File{Path: "/" + folder + "/" + b.name, Mode: 0o755, Content: b.content})
+		files = append(files, image.File{Path: "/" + directory + "/" + b.name, Mode: 0o755, Content: b.content})
 		linked = append(linked, b.linked...)
 		if b.name == "nodeinit" {
 			var archive bytes.Buffer
@@ -200,13 +200,13 @@ func (r *release) packed(arch string, licence []byte, all []built) error {
 			r.files["nodeinit-"+r.version+"-linux-"+arch+".image.tar"] = archive.Bytes()
 		}
 	}
-	files = append(files, image.File{Path: "/" + folder + "/THIRD_PARTY_LICENSES", Mode: 0o644, Content: licences.Text(linked)})
+	files = append(files, image.File{Path: "/" + directory + "/THIRD_PARTY_LICENSES", Mode: 0o644, Content: licences.Text(linked)})
 	content, err := tarball(files)
-	r.files[folder+".tar.gz"] = content
+	r.files[directory+".tar.gz"] = content
 	return err
 }
 
-// write writes the files and their checksums into a folder that is new.
+// write writes the files and their checksums into a directory that is new.
 func (r *release) write() error {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return err

@@ -24,12 +24,12 @@ import (
 
 // published is a module that others can ask for.
 type published struct {
-	folder string // in the repository; empty: the repository itself
-	file   *modfile.File
+	directory string // in the repository; empty: the repository itself
+	file      *modfile.File
 }
 
 func (p published) path() string              { return p.file.Module.Mod.Path }
-func (p published) tag(version string) string { return path.Join(p.folder, version) }
+func (p published) tag(version string) string { return path.Join(p.directory, version) }
 
 var isOwn = regexp.MustCompile(`(^|/)(internal|testdata)/`)
 
@@ -98,7 +98,7 @@ func (r *release) proxy(dir string, all []published) error {
 			return err
 		}
 		var content bytes.Buffer
-		if err := zip.CreateFromVCS(&content, module.Version{Path: p.path(), Version: r.version}, r.clone, "HEAD", p.folder); err != nil {
+		if err := zip.CreateFromVCS(&content, module.Version{Path: p.path(), Version: r.version}, r.clone, "HEAD", p.directory); err != nil {
 			return err
 		}
 		base := filepath.Join(dir, escaped, "@v", r.version)
@@ -129,7 +129,7 @@ func (r *release) imported(ctx context.Context, temp string, all []published) er
 	versions := []string{"list", "-m", "-f", "{{.Path}}@{{.Version}}"}
 	for _, p := range all {
 		get, find, versions = append(get, p.path()+"@"+r.version), append(find, p.path()+"/..."), append(versions, p.path())
-		if p.folder != "" {
+		if p.directory != "" {
 			build = append(build, p.path()+"/...")
 		}
 	}

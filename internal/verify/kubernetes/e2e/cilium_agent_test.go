@@ -65,7 +65,7 @@ func (r *ciliumRelease) agentContents(t *testing.T) contents {
 	for _, path := range matches {
 		c.file(t, path, path)
 	}
-	c.folder(t, "/var/lib/cilium/bpf", filepath.Join(r.source(t), "bpf"))
+	c.directory(t, "/var/lib/cilium/bpf", filepath.Join(r.source(t), "bpf"))
 	return c
 }
 
@@ -77,7 +77,7 @@ var ciliumValues = []string{
 }
 
 // deployment is the release's chart, with our component over it if there is one.
-// Changed are the images, the folder of the kernel's modules, and the capabilities that
+// Changed are the images, the directory of the kernel's modules, and the capabilities that
 // this machine has not got.
 func (r *ciliumRelease) deployment(t *testing.T, component string, values ...string) *deployment {
 	t.Helper()
@@ -271,7 +271,7 @@ func prepareForCilium(t *testing.T) {
 	look(t) // looking for rules makes the kernel's tables
 }
 
-// removeUnrecorded takes away what there is no record of: a folder that the kubelet made
+// removeUnrecorded takes away what there is no record of: a directory that the kubelet made
 // for the chart, and what only the agent has set.
 func removeUnrecorded(t *testing.T) {
 	t.Helper()

@@ -67,7 +67,7 @@ func goTool(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// source is the folder of the release's module.
+// source is the directory of the release's module.
 func (r *ciliumRelease) source(t *testing.T) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
@@ -113,8 +113,8 @@ func (c *contents) file(t *testing.T, name, path string) {
 	*c = append(*c, image.File{Path: name, Mode: 0o755, Content: content})
 }
 
-// folder adds the files of one of this machine.
-func (c *contents) folder(t *testing.T, name, path string) {
+// directory adds the files of one of this machine.
+func (c *contents) directory(t *testing.T, name, path string) {
 	t.Helper()
 	require.NoError(t, fs.WalkDir(os.DirFS(path), ".", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -124,11 +124,11 @@ func (c *contents) folder(t *testing.T, name, path string) {
 	}))
 }
 
-// built adds programs of a release, by the folders of their packages.
-func (c *contents) built(t *testing.T, r *ciliumRelease, folders map[string]string) {
+// built adds programs of a release, by the directories of their packages.
+func (c *contents) built(t *testing.T, r *ciliumRelease, directories map[string]string) {
 	t.Helper()
-	for name, folder := range folders {
-		path, err := r.Program(t.Context(), os.Stderr, folder)
+	for name, directory := range directories {
+		path, err := r.Program(t.Context(), os.Stderr, directory)
 		require.NoError(t, err)
 		c.file(t, name, path)
 	}

@@ -49,7 +49,7 @@ func startWalk(t *testing.T, chart []object) *walk {
 	root, err := programs.Root()
 	require.NoError(t, err)
 	w := &walk{dir: filepath.Join(node.Root(), walkDir), root: root}
-	page, err := os.ReadFile(filepath.Join(deployFolder, "walkthrough.md"))
+	page, err := os.ReadFile(filepath.Join(deployDir, "walkthrough.md"))
 	require.NoError(t, err)
 	text := strings.Replace(string(page), "NODE=kind-worker\n", "NODE="+cluster.NodeName+"\n", 1)
 	for _, block := range shellBlock.FindAllStringSubmatch(text, -1) {
@@ -169,7 +169,7 @@ func (w *walk) through(t *testing.T, agent []image.File) {
 }
 
 // ownMachine has a chart ask for what this machine has: no capabilities that it lacks, and
-// another folder of modules.
+// another directory of modules.
 func ownMachine(chart string) string {
 	chart = regexp.MustCompile(`(?m)^ *- SYS_(MODULE|RESOURCE)\n`).ReplaceAllString(chart, "")
 	return strings.Replace(chart, "path: /lib/modules\n", "path: /run/e2e/modules\n          type: DirectoryOrCreate\n", 1)

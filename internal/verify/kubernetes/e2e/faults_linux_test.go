@@ -43,7 +43,7 @@ var faults = []fault{
 		says: []string{"https://127.0.0.1:1", "connection refused", "--k8s-api-server-urls: URLs of API servers"},
 	},
 	{
-		name:  "a folder that the host does not have",
+		name:  "a directory that the host does not have",
 		wrong: func(t *testing.T, d *deployment) { d.hostPath("hostproc", "/nowhere") },
 		says:  []string{"hostPath type check failed: /nowhere is not a directory"},
 	},
@@ -119,7 +119,7 @@ func (d *deployment) drop(kinds ...string) {
 	d.objects = slices.DeleteFunc(d.objects, func(o object) bool { return slices.Contains(kinds, o["kind"].(string)) })
 }
 
-// hostPath has a volume show another folder of the host.
+// hostPath has a volume show another directory of the host.
 func (d *deployment) hostPath(volume, path string) {
 	for _, v := range d.pod["volumes"].([]any) {
 		if v.(object)["name"] == volume {

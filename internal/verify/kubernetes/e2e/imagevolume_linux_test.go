@@ -80,13 +80,13 @@ func render(t *testing.T, file, component string) string {
 
 func postRender(t *testing.T, manifest []byte, component string) string {
 	t.Helper()
-	out, err := realkube.PostRender(t.Context(), os.Stderr, filepath.Join(deployFolder, "post-render.sh"), component, manifest)
+	out, err := realkube.PostRender(t.Context(), os.Stderr, filepath.Join(deployDir, "post-render.sh"), component, manifest)
 	require.NoError(t, err)
 	return string(out)
 }
 
 // unmodifiedAgent are the files of an agent's image as its authors make it: the agent, and
-// plugins in two folders.
+// plugins in two directories.
 func unmodifiedAgent(t *testing.T) []image.File {
 	t.Helper()
 	shell, err := node.Shell()

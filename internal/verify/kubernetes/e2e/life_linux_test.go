@@ -25,7 +25,7 @@ var arrangements = []struct {
 }
 
 // unchanged is what the log says at the second start: the configuration is written
-// into a folder that each pod has anew.
+// into a directory that each pod has anew.
 const unchanged = `config +changed .*\n( +make directory .*\n)? +write .*\n( +note: users other than root may change .*\n)?( +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*\n){5} +skipped: cleanup .*\n7 steps: 5 unchanged, 1 changed, 1 skipped`
 
 // A node's life with an agent, from NotReady until it is as it was before,
@@ -72,7 +72,7 @@ func life(t *testing.T, d *deployment) {
 	u.remove(t)
 	nodeReady(t, "False")
 	// The runtime may release a pod's address once more when it forgets the pod, up to a
-	// minute later: host-local makes its folder and the lock anew for that.
+	// minute later: host-local makes its directory and the lock anew for that.
 	settles(t, before, "the node is as it was before", "var/lib/cni/networks/e2e")
 	require.Empty(t, on(t, "ls -A /var/lib/cni/networks/e2e 2>/dev/null | grep -vx lock || true"))
 }

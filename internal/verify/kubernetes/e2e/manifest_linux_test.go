@@ -30,13 +30,13 @@ type deployment struct {
 	init    object // the first container, which is nodeinit or an agent that needs none
 }
 
-// deployFolder has what we ship for clusters.
-const deployFolder = "../../../../examples/deploy"
+// deployDir has what we ship for clusters.
+const deployDir = "../../../../examples/deploy"
 
 // load reads a manifest that we ship.
 func load(t *testing.T, file string) *deployment {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(deployFolder, file))
+	raw, err := os.ReadFile(filepath.Join(deployDir, file))
 	require.NoError(t, err)
 	return parse(t, ownImages.Replace(string(raw)))
 }
@@ -85,7 +85,7 @@ func (d *deployment) standIn() *deployment {
 // withComponent is a manifest that we ship with one of our components over it.
 func withComponent(t *testing.T, file, component string) *deployment {
 	t.Helper()
-	return parse(t, ownImages.Replace(render(t, filepath.Join(deployFolder, file), component)))
+	return parse(t, ownImages.Replace(render(t, filepath.Join(deployDir, file), component)))
 }
 
 // at returns a part of an object.

@@ -48,7 +48,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// containerd starts a version, which looks for CNI files in two folders of place: as a file says
+// containerd starts a version, which looks for CNI files in two directories of place: as a file says
 // that its configuration imports. It returns when the version listens.
 func (n *node) containerd(version, place string) *bootstraptest.Cmd {
 	n.t.Helper()
@@ -102,7 +102,7 @@ func (n *node) command(name string, args ...string) (code int, stdout, stderr st
 	return 0, out.String(), errs.String()
 }
 
-// A real containerd's folders are set in a file that its configuration imports. Files are
+// A real containerd's directories are set in a file that its configuration imports. Files are
 // installed there, moved when that file changes, and loaded each time.
 func TestRealContainerdLoadsWhatIsInstalled(t *testing.T) {
 	versions := realcri.Versions

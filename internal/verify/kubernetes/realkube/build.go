@@ -27,7 +27,7 @@ func Binary(ctx context.Context, log io.Writer) (string, error) {
 	return program{module: "server", name: "server", what: "etcd and Kubernetes (once: 8 CPU-minutes)", flags: kubernetesFlags}.once(ctx, log)
 }
 
-// Release is a release of Cilium, named by the folder in testdata with the module that requires
+// Release is a release of Cilium, named by the directory in testdata with the module that requires
 // it.
 type Release string
 
@@ -43,18 +43,18 @@ func (r Release) Debug(ctx context.Context, log io.Writer) (string, error) {
 	return program{module: string(r), name: "cilium-dbg", what: "cilium-dbg (once: 4 CPU-minutes)", flags: ciliumFlags}.once(ctx, log)
 }
 
-// Program returns the path of another of the release's programs, by its package's folder, such
-// as tools/mount. The folder daemon is the agent, and operator the program that assigns
+// Program returns the path of another of the release's programs, by its package's directory, such
+// as tools/mount. The directory daemon is the agent, and operator the program that assigns
 // addresses; building the two takes 8 CPU-minutes.
-func (r Release) Program(ctx context.Context, log io.Writer, folder string) (string, error) {
+func (r Release) Program(ctx context.Context, log io.Writer, directory string) (string, error) {
 	return program{
-		module: string(r), pkg: "github.com/cilium/cilium/" + folder, name: filepath.Base(folder), what: "Cilium's " + folder, flags: ciliumFlags,
+		module: string(r), pkg: "github.com/cilium/cilium/" + directory, name: filepath.Base(directory), what: "Cilium's " + directory, flags: ciliumFlags,
 	}.once(ctx, log)
 }
 
 // program is a program with its own module, so that this module does not get its requirements.
 type program struct {
-	module     string                    // its folder in testdata
+	module     string                    // its directory in testdata
 	pkg        string                    // empty means the module's own
 	name, what string                    // the file's; for the log
 	flags      func(mod string) []string // the flags for go build, from the text of go.mod

@@ -63,7 +63,7 @@ func pod(args []string) error {
 	return cmd.Run()
 }
 
-// container makes root, a folder, the read-only root of this process, with volumes for
+// container makes root, a directory, the read-only root of this process, with volumes for
 // the node's /proc and the configuration, and becomes the command, with only the three
 // capabilities of the shipped manifest.
 func container(root string, command []string) error {

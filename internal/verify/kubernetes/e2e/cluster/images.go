@@ -40,8 +40,8 @@ func (n *Node) Plugins(dir string, names ...string) (files []image.File, err err
 func (n *Node) Shell() ([]image.File, error) {
 	var content []byte
 	var err error
-	for _, folder := range []string{"bin", "usr/bin"} { // Debian moved it
-		if content, err = n.programs.file(folder + "/busybox"); err == nil {
+	for _, directory := range []string{"bin", "usr/bin"} { // Debian moved it
+		if content, err = n.programs.file(directory + "/busybox"); err == nil {
 			break
 		}
 	}

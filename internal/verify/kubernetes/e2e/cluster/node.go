@@ -70,7 +70,7 @@ func (n *Node) Proc() string { return n.node.Proc() }
 // path is where the machine sees a file of the node's.
 func (n *Node) path(name string) string { return filepath.Join(n.Root(), name) }
 
-// WriteFile writes a file on the node, and makes its folder.
+// WriteFile writes a file on the node, and makes its directory.
 func (n *Node) WriteFile(name, content string) error {
 	if err := os.MkdirAll(filepath.Dir(n.path(name)), 0o755); err != nil {
 		return err

@@ -90,15 +90,15 @@ func (p programs) link(dir string) error {
 			return err
 		}
 	}
-	folders := []string{"usr/bin", "usr/sbin", "bin", "sbin"}
-	for i, folder := range folders {
-		folders[i] = filepath.Join(p.debian, folder)
+	directories := []string{"usr/bin", "usr/sbin", "bin", "sbin"}
+	for i, directory := range directories {
+		directories[i] = filepath.Join(p.debian, directory)
 	}
 	if p.containerd != "" {
-		folders = append([]string{filepath.Join(p.containerd, "usr/bin")}, folders...)
+		directories = append([]string{filepath.Join(p.containerd, "usr/bin")}, directories...)
 	}
-	for _, folder := range folders {
-		found, err := filepath.Glob(filepath.Join(folder, "*"))
+	for _, directory := range directories {
+		found, err := filepath.Glob(filepath.Join(directory, "*"))
 		if err != nil {
 			return err
 		}

@@ -21,11 +21,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// Released charts of other projects, by the folder of their Go module.
+// Released charts of other projects, by the directory of their Go module.
 var charts = []struct {
-	module, folder, namespace string
-	versions                  []string
-	components                []string
+	module, directory, namespace string
+	versions                     []string
+	components                   []string
 }{
 	{"github.com/cilium/cilium", "install/kubernetes/cilium", "kube-system",
 		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0", "v1.19.7", "v1.20.2"}, []string{"cilium/one", "cilium/one-read-only-etc", "cilium/one-kube-proxy", "cilium/run", "cilium/run-kube-proxy", "cilium/image-volume", "postrender"}},
@@ -42,13 +42,13 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 				kubectl(t, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name), "apply", "--server-side", "-f", "-")
 			}
 			for _, version := range chart.versions {
-				rendered := render(t, chart.module+"@"+version, chart.folder, chart.namespace)
+				rendered := render(t, chart.module+"@"+version, chart.directory, chart.namespace)
 				for _, component := range chart.components {
 					if component == "postrender" && version < "v1.18" {
 						continue // for charts from 1.18 on
 					}
 					t.Run(component+" "+version, func(t *testing.T) {
-						cmd := exec.CommandContext(t.Context(), deployFolder+"post-render.sh", component)
+						cmd := exec.CommandContext(t.Context(), deployDir+"post-render.sh", component)
 						if component == "postrender" {
 							cmd = exec.CommandContext(t.Context(), buildPostrender(t))
 						}
@@ -93,10 +93,10 @@ func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []by
 // ownImage is the value for an image with nodeinit: the post-renderer refuses released ones.
 const ownImage = "image.override=example.com/cilium-nodeinit:1"
 
-func render(t *testing.T, module, folder, namespace string, args ...string) []byte {
+func render(t *testing.T, module, directory, namespace string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), helm(t, helm3), append([]string{
-		"template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0", "--set", ownImage,
+		"template", "agent", filepath.Join(download(t, module), directory), "-n", namespace, "--kube-version", "1.33.0", "--set", ownImage,
 	}, args...)...)
 	cmd.Stderr = os.Stderr
 	rendered, err := cmd.Output()

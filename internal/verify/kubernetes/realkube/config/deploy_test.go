@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// deployFolder has what we ship for clusters.
-const deployFolder = "../../../../../examples/deploy/"
+// deployDir has what we ship for clusters.
+const deployDir = "../../../../../examples/deploy/"
 
 func manifest(t *testing.T, file string, replaced ...string) []realkube.Document {
 	t.Helper()
-	all, err := realkube.Manifest(deployFolder+file, replaced...)
+	all, err := realkube.Manifest(deployDir+file, replaced...)
 	require.NoError(t, err)
 	return all
 }
@@ -29,7 +29,7 @@ func manifest(t *testing.T, file string, replaced ...string) []realkube.Document
 // postRender is a manifest with one of our components over it.
 func postRender(t *testing.T, component string, manifest []byte) []byte {
 	t.Helper()
-	ours, err := realkube.PostRender(t.Context(), os.Stderr, deployFolder+"post-render.sh", component, manifest)
+	ours, err := realkube.PostRender(t.Context(), os.Stderr, deployDir+"post-render.sh", component, manifest)
 	require.NoError(t, err)
 	return ours
 }
@@ -49,7 +49,7 @@ func TestPLAN14_AComponentWithoutAnAgentIsRefused(t *testing.T) {
 	require.Contains(t, string(postRender(t, "flannel", chart)), "- --agent=flannel\n")
 
 	other, says := t.TempDir(), &strings.Builder{}
-	require.NoError(t, os.CopyFS(other, os.DirFS(deployFolder)))
+	require.NoError(t, os.CopyFS(other, os.DirFS(deployDir)))
 	file := filepath.Join(other, "flannel/kustomization.yaml")
 	component, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -62,11 +62,11 @@ func TestPLAN14_AComponentWithoutAnAgentIsRefused(t *testing.T) {
 
 // The API server accepts every manifest that we ship.
 func TestDeploymentExamplesAreAccepted(t *testing.T) {
-	files, err := filepath.Glob(deployFolder + "*.yaml")
+	files, err := filepath.Glob(deployDir + "*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range append(files, "report/rbac.yaml") {
-		for _, d := range manifest(t, strings.TrimPrefix(file, deployFolder)) {
+		for _, d := range manifest(t, strings.TrimPrefix(file, deployDir)) {
 			dryRun(t, d)
 		}
 	}

@@ -35,7 +35,7 @@ func helm(t *testing.T, release string) string {
 	return filepath.Join(dir, "helm")
 }
 
-// helmHome gives helm its own folders, apart from the machine's user's.
+// helmHome gives helm its own directories, apart from the machine's user's.
 func helmHome(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"HELM_DATA_HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME"} {
@@ -62,7 +62,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 	program, err := os.ReadFile(postrender)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(plugin, "postrender"), program, 0o755))
-	component, err := filepath.Abs(deployFolder + "helm4/slipway-component")
+	component, err := filepath.Abs(deployDir + "helm4/slipway-component")
 	require.NoError(t, err)
 
 	chart := filepath.Join(download(t, "github.com/cilium/cilium@v1.20.2"), "install/kubernetes/cilium")
@@ -76,7 +76,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 		}
 		return daemonSet(t, string(out)), nil
 	}
-	script, err := filepath.Abs(deployFolder + "post-render.sh")
+	script, err := filepath.Abs(deployDir + "post-render.sh")
 	require.NoError(t, err)
 	third := map[string]string{}
 	for name, program := range map[string]string{"--as=run": postrender, "cilium/one": script} { // version 3 does not start beside plugins of version 4

@@ -109,7 +109,7 @@ func TestChartsMatrix(t *testing.T) {
 // matrix collects the outcomes.
 type matrix struct {
 	helm, postrender, nodeinit string
-	charts                     map[string]string               // folders by version
+	charts                     map[string]string               // directories by version
 	made                       map[string]made                 // results by input text and way
 	outcomes                   map[[2]string]map[string][]cell // by set and way
 }
@@ -189,7 +189,7 @@ func (m *matrix) try(t *testing.T, api *realkube.Server, w way, chart []byte, na
 func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	cmd := exec.CommandContext(t.Context(), m.postrender, w.args...)
 	if w.args == nil {
-		cmd = exec.CommandContext(t.Context(), deployFolder+"post-render.sh", w.name)
+		cmd = exec.CommandContext(t.Context(), deployDir+"post-render.sh", w.name)
 	}
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), &said
@@ -288,7 +288,7 @@ func sentence(said string) string {
 	return strings.Join(strings.Fields(said), " ")
 }
 
-// download returns the folder of a module.
+// download returns the directory of a module.
 func download(t *testing.T, module string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -46,7 +46,7 @@ func TestWhatPodSecurityHasToAllow(t *testing.T) {
 func shippedPods(t *testing.T) map[string][]byte {
 	t.Helper()
 	pods, manifests := map[string][]byte{}, map[string][]byte{}
-	files, err := filepath.Glob(deployFolder + "*.yaml")
+	files, err := filepath.Glob(deployDir + "*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)

@@ -60,7 +60,7 @@ func TestShippedPodsAreFitForProduction(t *testing.T) {
 		}
 		require.Positive(t, ours, file)
 		name, _, _ := strings.Cut(file, " ")
-		text, err := os.ReadFile(deployFolder + name)
+		text, err := os.ReadFile(deployDir + name)
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^  updateStrategy:\n    rollingUpdate: \{maxUnavailable: (10|100)%\}`, string(text), "%s: a cluster of thousands is updated within an hour", file)
 	}

@@ -52,15 +52,15 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-const deployFolder = "../../../../../examples/deploy/"
+const deployDir = "../../../../../examples/deploy/"
 
 // deploy applies the agent's manifest, and the report's for the account reporter.
 func deploy(ctx context.Context) error {
-	agents, err := realkube.Manifest(deployFolder + "agent.yaml")
+	agents, err := realkube.Manifest(deployDir + "agent.yaml")
 	if err != nil {
 		return err
 	}
-	reports, err := realkube.Manifest(deployFolder+"report/rbac.yaml", "name: agent\n", "name: reporter\n", "kube-system:agent", "kube-system:reporter")
+	reports, err := realkube.Manifest(deployDir+"report/rbac.yaml", "name: agent\n", "name: reporter\n", "kube-system:agent", "kube-system:reporter")
 	for _, d := range append(agents, reports...) {
 		err = errors.Join(err, server.Admin().ApplyYAML(ctx, d.Path, []byte(d.Text)))
 	}

@@ -198,7 +198,7 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 		return cmp.Or(err, errDecide, errWatch)
 	}
 	eventually(t, work)
-	agents, err := realkube.Manifest(deployFolder + "agent.yaml")
+	agents, err := realkube.Manifest(deployDir + "agent.yaml")
 	require.NoError(t, err)
 	rules := 0
 	for _, d := range agents {
