@@ -96,6 +96,7 @@ type Book struct {
 	place  place            // of the objects that it looks at
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
+	parsed parsed
 
 	bound   *atomic.Pointer[binding]
 	known   *sync.Map
@@ -166,16 +167,27 @@ func (b *Book) read() (content []byte, err error) {
 	return content, err
 }
 
+// parsed is a file's content, which a run reads a dozen times, and its records. They are not
+// changed.
+type parsed struct {
+	content []byte
+	sheet   *sheet
+}
+
 // load returns the file's records, as they count in this boot.
 func (b *Book) load() (*sheet, error) {
 	content, err := b.read()
 	if err != nil {
 		return nil, err
 	}
-	s, err := parse(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.ledger.Dir, err)
+	if b.parsed.sheet == nil || content == nil || !bytes.Equal(content, b.parsed.content) {
+		s, err := parse(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.ledger.Dir, err)
+		}
+		b.parsed = parsed{content, s}
 	}
+	s := b.parsed.sheet.clone()
 	s.view(b.place, b.boot)
 	s.reboot(b.boot)
 	return s, nil

@@ -32,6 +32,16 @@ type agent struct {
 	unknown unknown
 }
 
+func (a *agent) clone() *agent {
+	c := *a
+	if a.Owner != nil {
+		owner := *a.Owner
+		c.Owner = &owner
+	}
+	c.Former = slices.Clone(a.Former)
+	return &c
+}
+
 // owner is on whose behalf an agent was applied last.
 type owner struct {
 	Name       string    `json:"name"`

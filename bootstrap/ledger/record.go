@@ -35,6 +35,17 @@ type record struct {
 	settled *State // as it was read when its write was settled: the next look need not read it again
 }
 
+func (r *record) clone() *record {
+	c := *r
+	c.Past, c.Claims, c.Causes = slices.Clone(r.Past), slices.Clone(r.Claims), slices.Clone(r.Causes)
+	if r.Intent != nil {
+		intent := *r.Intent
+		intent.Along = slices.Clone(intent.Along)
+		c.Intent = &intent
+	}
+	return &c
+}
+
 // intent is a write that was begun: what it makes of the object, and what it changes along.
 type intent struct {
 	To    State   `json:"to"`

@@ -101,6 +101,20 @@ func parse(content []byte) (*sheet, error) {
 	return s, nil
 }
 
+// clone returns a sheet that can be changed, of one that was just parsed.
+func (s *sheet) clone() *sheet {
+	c := newSheet()
+	c.head, c.last, c.damaged = s.head, s.last, maps.Clone(s.damaged)
+	c.head.Agents, c.head.Staging, c.head.Left = make(map[string]*agent), slices.Clone(s.head.Staging), slices.Clone(s.head.Left)
+	for name, a := range s.head.Agents {
+		c.head.Agents[name] = a.clone()
+	}
+	for _, r := range s.aside {
+		c.aside = append(c.aside, r.clone())
+	}
+	return c
+}
+
 var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
 	"copy the directory, then salvage the other lines", ErrUnreadable)
 

@@ -213,9 +213,10 @@ func (a *app) rows() (rows []*flag) {
 
 // flagsOf are the rows of a command.
 func (a *app) flagsOf(command string) (rows []*flag) {
+	has := make(map[string]bool)
 	for _, f := range a.rows() {
-		if f.accepts(command) && !slices.Contains(names(rows), f.name) {
-			rows = append(rows, f)
+		if !has[f.name] && f.accepts(command) {
+			rows, has[f.name] = append(rows, f), true
 		}
 	}
 	return rows
