@@ -10,13 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-var _ ledger.Wanter = configdir.Writer{}
+var (
+	_ ledger.Wanter     = configdir.Writer{}
+	_ bootstrap.Adviser = configdir.Writer{}
+)
 
 // tree maps every path below root to its mode and content.
 func tree(t *testing.T, root string) map[string]string {

@@ -5,9 +5,10 @@
 // to a directory, in the layout in which the kubelet mounts a ConfigMap, and can
 // remove it again. An earlier configuration that it replaces does not come back.
 //
-// The directory may be one that other users can write to, as an emptyDir is: it is opened
-// once, symbolic links in it are not followed, and no more of a file is read than is
-// compared. The path is resolved in the mount namespace of the calling thread.
+// The directory may be one that other users can write to, as an emptyDir is; if it is none,
+// [Writer.Advise] reports it. The directory is opened once, symbolic links in it are not
+// followed, and no more of a file is read than is compared. The path is resolved in the mount
+// namespace of the calling thread.
 //
 // The package needs no capability and no root, only write permission for the
 // directory. The package leaves no goroutine behind.

@@ -6,12 +6,14 @@ package configdir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
 // Kind returns the kind of configurations in a directory, for undoing what every [Writer] has
@@ -168,4 +170,24 @@ func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
 	})
 	return wants, nil
+}
+
+// Advise warns if users other than root and the caller can change the agent's configuration: the
+// directory, or one on the path to it, belongs to another user, or is writable for others. An
+// emptyDir always is: only the pod's own containers reach it, and there is nothing to do.
+func (d Writer) Advise(context.Context) ([]string, error) {
+	switch at, err := durable.OpenVetted(nil, d.Path); {
+	case err == nil:
+		return nil, at.Close()
+	case errors.Is(err, durable.ErrShared) && !isInEmptyDir(d.Path):
+		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v", d.Path, err)}, nil
+	}
+	return nil, nil // it will be made, or Check reports another error
+}
+
+// isInEmptyDir goes by the directory of the kubelet that is mounted.
+func isInEmptyDir(path string) bool {
+	mounts, err := mountinfo.Read()
+	m, ok := mountinfo.Holding(mounts, path)
+	return err == nil && ok && strings.Contains(m.Root, "/kubernetes.io~empty-dir/")
 }

@@ -48,6 +48,47 @@ func TestWriteOnAReadOnlyMount(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
+// A destination may be a directory that others can write to: that is advice, and not an error.
+// Of a pod's emptyDir it is not even said.
+func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	for name, tc := range map[string]struct {
+		spoil func(root string) error
+		want  string
+	}{
+		"root's":      {spoil: func(string) error { return nil }},
+		"everybody's": {func(root string) error { return os.Chmod(root, 0o777) }, "others than root may change it: it has mode 0777"},
+		"a group's": {func(root string) error {
+			return errors.Join(os.Chown(root, 0, 4242), os.Chmod(root, 0o775|os.ModeSetgid))
+		}, "others than root may change it: it has mode 2775 and group 4242"},
+		"a user's": {func(root string) error { return os.Chown(root, 4242, 4242) }, "others than root may change it: it belongs to uid 4242"},
+		"a user's, below": {func(root string) error {
+			return errors.Join(os.Mkdir(root+"/config", 0o755), os.Chown(root+"/config", 4242, 4242), os.Chmod(root, 0o777|os.ModeSticky))
+		}, `"config": others than root may change it: it belongs to uid 4242`},
+		"an emptyDir": {spoil: func(root string) error {
+			volume := filepath.Join(filepath.Dir(root), "kubernetes.io~empty-dir", "config")
+			return errors.Join(os.MkdirAll(volume, 0o755), os.Chmod(volume, 0o777), unix.Mount(volume, root, "", unix.MS_BIND, ""))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(testns.TempDir(t), "volume")
+			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
+			w := configdir.Writer{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
+			writeDir(t, w.Path, w.Config)
+			requireLayout(t, w.Path, w.Config)
+			advice, err := w.Advise(t.Context())
+			require.NoError(t, err)
+			if tc.want == "" {
+				require.Empty(t, advice)
+				return
+			}
+			require.Len(t, advice, 1)
+			require.Contains(t, advice[0], "users other than root may change the agent's configuration in "+w.Path+": ")
+			require.Contains(t, advice[0], tc.want)
+		})
+	}
+}
+
 // What cannot be read is not known to differ.
 func TestCFG7_AnErrorOfReadingIsSaid(t *testing.T) {
 	testns.Enter(t, testns.Mount)
