@@ -34,9 +34,6 @@ func (a *app) guard(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if p.Steps[0].Skip != "" {
-		return usage("%s", p.Steps[0].Skip)
-	}
 	if err := a.needBook(ctx); err != nil {
 		return err
 	}

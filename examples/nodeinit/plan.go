@@ -69,6 +69,9 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	}
 	if install.Plugins == nil && install.Config == nil {
 		cni.Skip = cmp.Or(a.unwritten(), nothingToInstall)
+		if a.row.only == stepCNI { // such as where a variable of the manifest is empty
+			return nil, usage("%s", cni.Skip)
+		}
 	}
 	writing := bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true}
 	if len(a.sources) == 0 {
