@@ -28,7 +28,9 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 		require.Contains(t, n.okEnv(env, args...).stdout, says)
 	}
 	require.Contains(t, n.ok("mount-bpffs", "--config", "/run/config.yaml").stdout, "mount bpf on /run/file")
-	n.okEnv(append(env, "SLIPWAY_CONFIG=/run/config.yaml", "A_X=1", "B_X=2"), "build-config", "--dest", "/run/dest")
+	o := n.okEnv(append(env, "SLIPWAY_CONFIG=/run/config.yaml", "A_X=1", "B_X=2", "SLIPWAY_ONWER=x", "SLIPWAY_PORT=tcp://[::1]:1"), "build-config", "--dest", "/run/dest")
+	require.Equal(t, 1, strings.Count(o.stderr, "has no meaning"), o.stderr)
+	require.Contains(t, o.stderr, "environment variable SLIPWAY_ONWER has no meaning: did you mean SLIPWAY_OWNER?")
 	require.Equal(t, "2", n.read("/run/dest/x"))
 }
 

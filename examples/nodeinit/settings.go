@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 // settle gives the fields what follows from others, once all flags are known.
@@ -39,7 +41,24 @@ func (a *app) settle() error {
 	if _, err := a.specs("any"); err != nil {
 		return usage("--source: %w", err)
 	}
+	a.mistyped(os.Environ())
 	return a.olderPaths()
+}
+
+// mistyped warns of variables that nearly have the name of a flag's own. Others may be those of a
+// Kubernetes service.
+func (a *app) mistyped(environ []string) {
+	var known []string
+	for _, f := range a.rows() {
+		known = append(known, strings.TrimPrefix(f.variables()[0], ownPrefix))
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		own, isOwn := strings.CutPrefix(name, ownPrefix)
+		if meant := configresolve.Nearest(own, known); isOwn && meant != "" && !slices.Contains(known, own) {
+			a.warn("environment variable " + name + " has no meaning: did you mean " + ownPrefix + meant + "?")
+		}
+	}
 }
 
 // older are the variables of Cilium's shell installers that give a flag its value, unless the
