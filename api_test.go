@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write API.txt anew")
+var update = flag.Bool("update", false, "write API.txt or CODES.md anew")
 
 const apiFile = "API.txt"
 

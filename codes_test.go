@@ -41,7 +41,7 @@ func TestPLAN18_CodesAreDocumented(t *testing.T) {
 	for _, m := range code.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Code, m.Cause, m.Remedy)
 	}
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if *update {
 		require.NoError(t, os.WriteFile("CODES.md", []byte(b.String()), 0o644))
 	}
 	page, err := os.ReadFile("CODES.md")

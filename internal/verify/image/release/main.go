@@ -3,11 +3,11 @@
 
 // Command release makes the files that are published of a version: for amd64 and arm64 an
 // archive of static programs and an image of nodeinit for docker load, both with the
-// licences of the modules that they link, an SBOM, the changelog's section of that version,
-// and checksums. It needs Go and git.
+// licences of the modules that they link, an SBOM, notes with the changelog's section of that
+// version, and checksums. It needs Go and git.
 //
 // It builds a clone of the repository's HEAD, tagged there with the version, so changes
-// that are not committed are not in it, and the programs say version and commit. Two
+// that are not committed are not in it, and the programs say the version. Two
 // releases of one commit by the same Go are equal. It refuses to run if an importer of one
 // of the repository's modules would not get the same version of the others.
 package main
@@ -135,7 +135,7 @@ func (r *release) made(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notes, err := notes(string(changelog), r.version)
+	changes, err := changes(string(changelog), r.version)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *release) made(ctx context.Context) error {
 		}
 		all = append(all, some...)
 	}
-	r.files["NOTES.md"] = fmt.Appendf(nil, "%s\nBuilt by %s from commit %s.\n", notes, all[0].info.GoVersion, r.commit)
+	r.files["NOTES.md"] = notes(changes, r.version, r.commit, all[0].info.GoVersion)
 	r.files["slipway-"+r.version+".cdx.json"], err = sbom(r.version, r.time, all)
 	return err
 }
@@ -194,6 +194,7 @@ func (r *release) packed(arch string, licence []byte, all []built) error {
 		if b.name == "nodeinit" {
 			var archive bytes.Buffer
 			one := image.OfProgram(arch, b.name, b.content, licence, licences.Text(b.linked))
+			one.Labels["org.opencontainers.image.version"], one.Labels["org.opencontainers.image.revision"] = r.version, r.commit
 			if err := image.WriteArchive(&archive, "slipway/nodeinit:"+r.version, one); err != nil {
 				return err
 			}

@@ -67,7 +67,7 @@ func (r *release) importable(ctx context.Context, all []published) error {
 	for _, p := range all {
 		for _, m := range p.file.Require {
 			if ours[m.Mod.Path] && m.Mod.Version != r.version {
-				err = errors.Join(err, fmt.Errorf("an importer of %s would get %s: go mod edit -require=%s@%s %s",
+				err = errors.Join(err, fmt.Errorf("an importer of %s would get %s: go mod edit -require=%s@%s %s, and commit it",
 					p.path(), m.Mod, m.Mod.Path, r.version, p.file.Syntax.Name))
 			}
 		}

@@ -80,3 +80,15 @@ func TestAnImporterGetsTheSameVersionOfEachModule(t *testing.T) {
 		})
 	}
 }
+
+func TestNotesSayWhatThereIsAndLinkToTheVersion(t *testing.T) {
+	const changelog = "# Changelog\n\n## Unreleased\n\nIn [EVIDENCE.md](EVIDENCE.md) of [Go](https://go.dev).\n\n## v0.0.9 (2026)\n\nOld.\n"
+	changed, err := changes(changelog, "v0.1.0-rc.1")
+	require.NoError(t, err)
+	text := string(notes(changed, "v0.1.0-rc.1", "c0ffee", "go1.26.8"))
+	require.Contains(t, text, "In [EVIDENCE.md](https://github.com/slipway-dev/slipway/blob/v0.1.0-rc.1/EVIDENCE.md) of [Go](https://go.dev).\n")
+	require.Contains(t, text, "VERSION=v0.1.0-rc.1` in a clone at that tag, with go1.26.8, gives the same bytes: these are of commit c0ffee.")
+	require.NotRegexp(t, `Old\.|\{[^a]`, text)
+	_, err = changes(changelog, "v0.1.0")
+	require.ErrorContains(t, err, "CHANGELOG.md has no section v0.1.0")
+}

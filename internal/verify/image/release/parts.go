@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/CycloneDX/cyclonedx-go"
@@ -17,9 +19,21 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/image/licences"
 )
 
-// notes returns the changelog's section of the version. One before a version, such as
-// v0.1.0-rc.1, may be the unreleased one's.
-func notes(changelog, version string) (string, error) {
+//go:embed notes.md
+var form string
+
+var inRepository = regexp.MustCompile(`\]\(([^:)]+)\)`)
+
+// notes says what is published of the version, and what has changed, for a page outside the
+// repository.
+func notes(changes, version, commit, compiler string) []byte {
+	text := strings.NewReplacer("{version}", version, "{commit}", commit, "{go}", compiler, "{changes}", changes).Replace(form)
+	return []byte(inRepository.ReplaceAllString(text, "](https://github.com/slipway-dev/slipway/blob/"+version+"/$1)"))
+}
+
+// changes returns the changelog's section of the version. That of one before a version, such
+// as v0.1.0-rc.1, may be the unreleased one.
+func changes(changelog, version string) (string, error) {
 	headings := []string{version}
 	if strings.Contains(version, "-") {
 		headings = append(headings, "Unreleased")
@@ -28,7 +42,7 @@ func notes(changelog, version string) (string, error) {
 		for section := range strings.SplitSeq("\n"+changelog, "\n## ") {
 			title, text, _ := strings.Cut(section, "\n")
 			if word, _, _ := strings.Cut(title, " "); word == heading {
-				return "# " + version + "\n" + strings.TrimRight(text, "\n") + "\n", nil
+				return strings.TrimSpace(text), nil
 			}
 		}
 	}
