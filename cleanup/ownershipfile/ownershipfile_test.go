@@ -39,8 +39,8 @@ routes:
 	fmt.Println(err)
 	// Output:
 	// acme[0-9a-f]{8} 80 <nil>
-	// ownership file: line 2: field nmae not found in type cleanup.LinkRule
-	// line 3: field file not found in type cleanup.Ownership
+	// ownership file: line 2: field nmae not found
+	// line 3: field file not found
 }
 
 func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {

@@ -67,7 +67,7 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	link := `groups: [{"kind": link, "object": cilium_host}]` + "\n"
 	for content, want := range map[string]string{
 		"version: 2\nagent: cilium\nscope: all-state\nnot: [x]\n": "version 2: this program takes version 1",
-		head + "not: [x]\n" + link:                                "line 4: field not not found in type cleanup.Removals",
+		head + "not: [x]\n" + link:                                "line 4: field not not found",
 		head + "groups: [{kind: link, object: x, unless: y}]\n":   "field unless not found",
 		head + link + "---\n" + head:                              "line 6 starts a second document",
 		"":                                                        "version 0: this program takes version 1",

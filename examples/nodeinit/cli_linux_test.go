@@ -206,7 +206,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	n.shell("mkdir -p /var/lib/acme && ip link add acme0 type veth peer name eth7")
 	n.write("/run/acme.yaml", "linsk: []\npins: 7\n")
 	o := n.exits(64, "cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
-	require.Contains(t, o.stderr, "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal")
+	require.Contains(t, o.stderr, "line 1: field linsk not found; line 2: cannot unmarshal")
 	for _, args := range [][]string{{"--ownership", ""}, {"--ownership", "/run/acme.yaml", "--netns"}, {"--ownership", "/run/acme.yaml", "--aws-leftovers"}} {
 		require.Equal(t, 64, n.run(append(args, "cleanup", "--all-state", "-f")...).code, args)
 	}

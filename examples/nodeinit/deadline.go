@@ -32,7 +32,9 @@ func (a *app) untilTold() (context.Context, func()) {
 	go func() {
 		cancel(fmt.Errorf("asked to end by a signal, %v: %w", <-signals, context.Canceled))
 		<-signals
-		a.giveUp(errors.New("asked to end a second time"))
+		if a.ends.Load() {
+			a.giveUp(errors.New("asked to end a second time"))
+		}
 	}()
 	return ctx, func() { signal.Stop(signals) }
 }

@@ -87,6 +87,8 @@ func (f *flag) Type() string {
 		kind = "path"
 	case kind == "time.Duration":
 		return "duration"
+	case kind == "float32":
+		return "number"
 	case f.isList():
 		kind = "string"
 	}

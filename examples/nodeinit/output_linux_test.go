@@ -180,7 +180,10 @@ func TestPLAN4_PLAN5_WhatAnOperatorSees(t *testing.T) {
 	n := newParallelNode(t)
 	require.Contains(t, n.onTerminal(2, n.args("check")...), "  bpffs      \x1b[33mwould-change\x1b[0m ")
 	require.NotContains(t, n.exits(2, n.args("check")...).stdout, "\x1b")
-	n.env = []string{"NO_COLOR=1"}
+	for _, env := range []string{"TERM=dumb", "NO_COLOR=1"} {
+		n.env = []string{env}
+		require.NotContains(t, n.onTerminal(2, n.args("check")...), "\x1b", env)
+	}
 	n.shell("mkdir /run/plugins; cp " + n.plugins + "/* /run/plugins; cp " + n.conf + " /run/acme.conflist; cp " + n.source + " /run/source.yaml")
 	n.write("/run/flags.yaml", "source: file:/run/source.yaml\ndest: /run/agent-config\nplugins: /run/plugins\ncni-conf: /run/acme.conflist\n")
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 // progress shows a plan as it runs. On a terminal, an eye finds by color what has changed or
 // failed.
 func (a *app) progress() *bootstrap.Trace {
-	if unwanted, _ := a.getenv("NO_COLOR"); a.width == 0 || unwanted != "" {
+	unwanted, _ := a.getenv("NO_COLOR")
+	if term, _ := a.getenv("TERM"); a.width == 0 || unwanted != "" || term == "dumb" {
 		return bootstrap.TextTrace(a.stdout, a.width, nil)
 	}
 	return bootstrap.TextTrace(a.shell, a.width, painted) // which escapes all but these colors

@@ -111,6 +111,9 @@ func (a *app) nodeStatus(ctx context.Context) nodeStatus {
 	}
 	if err := cmp.Or(err, recordsErr, orphansErr); err != nil {
 		v.Error = err.Error()
+		if errors.Is(err, ledger.ErrUnreadable) {
+			v.Error += " (nodeinit forget --damaged)"
+		}
 	}
 	v.State = v.worst()
 	return v

@@ -167,7 +167,7 @@ func TestPLAN14_ADamagedHeadIsSalvaged(t *testing.T) {
 		require.Contains(t, o.stderr, "nodeinit forget --damaged: ", args)
 	}
 	v := n.status(1)
-	require.Contains(t, v.Error, "its first line is damaged")
+	require.Regexp(t, `its first line is damaged.* \(nodeinit forget --damaged\)`, v.Error)
 	require.Equal(t, "apply pod-1", v.Agents[0].LastRun.Command+" "+v.Agents[0].LastRun.Owner, "reports are files of their own")
 	require.Equal(t, "dropped the records that could not be read; the others stay\n", n.ok("forget", "--damaged").stdout)
 	require.Empty(t, n.status(0).Damaged)

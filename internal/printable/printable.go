@@ -97,8 +97,13 @@ func secretWords() []string {
 		"password", "passwd", "passphrase", "secret", "token", "credential",
 		"private-key", "privatekey", "api-key", "apikey", "access-key", "accesskey",
 		"encryption-key", "encryptionkey", "auth-key", "authkey", "fastopen-key", "tls-key", "client-key", "server-key", "ca-key",
-		"psk", "pre-shared-key", "preshared-key", "presharedkey", "kubeconfig", "dockerconfig",
+		"psk", "pre-shared-key", "preshared-key", "presharedkey", "kubeconfig", "dockerconfig", "key-data", "cookie",
 	}
+}
+
+// secretNames are whole keys whose values are secrets, such as those of a Secret.
+func secretNames() []string {
+	return []string{"keys", "ipsec-keys", "pwd", "id-rsa", "id-ecdsa", "id-ed25519"}
 }
 
 // placeWords are the endings of keys whose value is only the location of a secret.
@@ -109,7 +114,7 @@ func Secret(key string) bool {
 	key = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(key), "_", "-"), ".", "-")
 	holds := func(word string) bool { return strings.Contains(key, word) }
 	ends := func(word string) bool { return strings.HasSuffix(key, word) }
-	return slices.ContainsFunc(secretWords(), holds) && !slices.ContainsFunc(placeWords(), ends)
+	return slices.Contains(secretNames(), key) || slices.ContainsFunc(secretWords(), holds) && !slices.ContainsFunc(placeWords(), ends)
 }
 
 // Masked returns the kernel's value of key, or Mask if the key's last element looks secret.

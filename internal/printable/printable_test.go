@@ -74,8 +74,8 @@ func FuzzLine(f *testing.F) {
 
 func TestTheLastElementOfAKeyTellsASecret(t *testing.T) {
 	for key, want := range map[string]string{
-		"net.ipv4.tcp_fastopen_key": printable.Mask, "a.b/Private.Key": "v", "PRIVATE_KEY": printable.Mask,
-		"token-file": "v", "net.token.x": "v",
+		"net.ipv4.tcp_fastopen_key": printable.Mask, "a.b/Private.Key": "v", "PRIVATE_KEY": printable.Mask, "id_rsa": printable.Mask, "pwd": printable.Mask,
+		"token-file": "v", "net.token.x": "v", "monkey": "v", "cgroup-root-key": "v",
 	} {
 		require.Equal(t, want, printable.Masked(key, "v"), key)
 	}

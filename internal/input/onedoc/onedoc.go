@@ -37,6 +37,9 @@ func Decode(content []byte, into any) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.As(err, &mistakes):
+		for i, mistake := range mistakes.Errors {
+			mistakes.Errors[i], _, _ = strings.Cut(mistake, " in type ") // which is Go's
+		}
 		return errors.New(strings.Join(mistakes.Errors, "\n"))
 	}
 	return err
