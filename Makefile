@@ -66,7 +66,7 @@ cri-sample: ## Debian's containerd alone
 e2e-sample: tools ## a Kubernetes of one or two nodes, in short: one life, one fault, one power cut
 	@$(GOTEST) $(KUBERNETES) -short -count 1 -timeout 25m ./e2e/...
 
-e2e: tools ## a Kubernetes of one to five nodes: arrangements, faults, power cuts, Flannel, versions (OLDER=CHECKOUT)
+e2e: tools ## a Kubernetes of one to four nodes: faults, power cuts, Flannel, versions (OLDER=CHECKOUT)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(if $(OLDER),SLIPWAY_E2E_OLDER=$(abspath $(OLDER))) $(GO) test $(KUBERNETES) -count 1 -v -timeout 60m ./e2e/...
 
 e2e-cilium: tools ## the real agent of Cilium on it (15 CPU-minutes to build; SLIPWAY_E2E_CILIUM=1.18.3)

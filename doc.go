@@ -2,7 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Package slipway brings a Linux node to the state that an eBPF CNI agent
-// needs before it starts, and takes all of it away again.
+// needs before it starts, and undoes it all when the agent leaves.
 //
 // The module is a set of small packages that can be imported one by one; this
 // one holds no code and is the map:
@@ -87,7 +87,8 @@
 //   - The ledgers of the previous minor version and of the next one are read, obeyed and
 //     undone: a node can be updated by one minor version, and rolled back. Fields and
 //     kinds of records that a version does not know stay in the ledger.
-//   - Error codes keep their meaning. A report's JSON keeps its fields, and may get more. nodeinit's commands, flags and exit statuses are treated as exported names.
+//   - Error codes keep their meaning. A report's JSON keeps its fields, and may get more.
+//     nodeinit's commands, flags and exit statuses are treated as exported names.
 //   - Structs may get fields, so name those that you set. A published interface gets no
 //     methods. Texts of errors and reports may change in any version.
 //   - Packages below internal, the source of the examples, and the lowest versions in

@@ -29,7 +29,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/hostns", "hostns.Host{}.Do"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.CNI"},
-	{"bootstrap/gate", "gate.KubeProxy"},
+	{"bootstrap/gate", "gate.KubeProxy().Wait"},
 	{"bootstrap/kmod", "kmod.Modules{}.Apply"},
 	{"bootstrap/probe", "(&probe.Probe{}).Serve"},
 	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Wants"},
