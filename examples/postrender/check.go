@@ -48,14 +48,38 @@ func (r *release) checkOthers(n *node) {
 		_ = decode(other, &init, "spec", "template", "spec", "initContainers") // what cannot be read runs no nodeinit
 		_ = decode(other, &containers, "spec", "template", "spec", "containers")
 		for _, c := range append(init, containers...) {
-			words := append(c.Command, c.Args...)
-			named := slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "--agent") }) ||
-				slices.ContainsFunc(c.Env, func(v variable) bool { return v.Name == "SLIPWAY_AGENT" })
-			if len(words) > 0 && path.Base(words[0]) == "nodeinit" && !named {
+			if c.records() && !c.namesAgent() {
 				n.refuse("DaemonSet %s, container %s: its nodeinit has no --agent, so what it applies would be recorded as Cilium's", other.GetName(), c.Name)
 			}
 		}
 	}
+}
+
+var (
+	callOfNodeinit = regexp.MustCompile(`(^|[/\s;&|(])nodeinit(\s+(\S+)|$)`)
+	namedAgent     = regexp.MustCompile(`\s--agent[=\s][^\s-]`)
+	readOnly       = []string{"check", "status", "explain", "version", "help"}
+)
+
+// words are the container's command, in a shell or not, without what nodeinit becomes.
+func (c container) words() string {
+	command, _, _ := strings.Cut(strings.Join(append(slices.Clone(c.Command), c.Args...), " "), " -- ")
+	if name, _, _ := strings.Cut(strings.ReplaceAll(path.Base(c.Image), "@", ":"), ":"); len(c.Command) == 0 && name == "nodeinit" {
+		return "nodeinit " + command // the image's own command
+	}
+	return command
+}
+
+// records reports whether the container runs nodeinit, and that changes the node.
+func (c container) records() bool {
+	runs := callOfNodeinit.FindStringSubmatch(c.words())
+	return runs != nil && !slices.Contains(readOnly, runs[3])
+}
+
+// namesAgent reports whether an agent is named, or may be, in what the chart does not show.
+func (c container) namesAgent() bool {
+	return namedAgent.MatchString(c.words()) || c.Others["envFrom"] != nil ||
+		slices.ContainsFunc(c.Env, func(v variable) bool { return v.Name == "SLIPWAY_AGENT" && (v.Value != "" || v.ValueFrom != nil) })
 }
 
 // released has the tags and digests of Cilium's images, from the values.yaml of its charts.

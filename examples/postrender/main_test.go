@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -413,12 +414,22 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = render(t, without(t, chart, "config")+configMap("cgroup-root", "/other"))
 	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, but the ConfigMap's cgroup-root is /other")
-	const other = "---\nkind: DaemonSet\nmetadata: {name: other}\nspec: {template: {spec: {initContainers: [{name: node, command: [/usr/bin/nodeinit], args: [install-cni]}]}}}\n"
-	_, err = render(t, chart+other)
-	require.ErrorContains(t, err, "DaemonSet other, container node: its nodeinit has no --agent, so what it applies would be recorded as Cilium's")
-	for _, named := range []string{strings.Replace(other, "[install-cni]", "[install-cni, --agent=other]", 1), strings.Replace(other, "name: node,", "name: node, env: [{name: SLIPWAY_AGENT, value: other}],", 1)} {
-		_, err = render(t, chart+named)
-		require.NoError(t, err)
+	const other = "---\nkind: DaemonSet\nmetadata: {name: other}\nspec: {template: {spec: {initContainers: [{name: node, %s}]}}}\n"
+	for _, c := range []string{
+		"command: [/usr/bin/nodeinit], args: [install-cni]", "command: [nodeinit, apply, --agents=other]", "command: [nodeinit, run, --, agent, --agent=other]",
+		"command: [sh, -c, 'mkdir /x && exec /bin/nodeinit apply']", "args: [apply], image: example.com/slipway/nodeinit:v1",
+		"command: [nodeinit, apply], env: [{name: SLIPWAY_AGENT, value: ''}]",
+	} {
+		_, err = render(t, chart+fmt.Sprintf(other, c))
+		require.ErrorContains(t, err, "DaemonSet other, container node: its nodeinit has no --agent, so what it applies would be recorded as Cilium's", c)
+	}
+	for _, c := range []string{
+		"command: [nodeinit, apply, --agent=other]", "command: [nodeinit, apply, --agent, other]", "command: [sh, -c, 'nodeinit apply --agent other']",
+		"command: [nodeinit, check]", "args: [apply], image: example.com/other", "command: [nodeinit, apply], envFrom: [{configMapRef: {name: x}}]",
+		"command: [nodeinit, apply], env: [{name: SLIPWAY_AGENT, value: other}]", "command: [nodeinit, apply], env: [{name: SLIPWAY_AGENT, valueFrom: {fieldRef: {fieldPath: a}}}]",
+	} {
+		_, err = render(t, chart+fmt.Sprintf(other, c))
+		require.NoError(t, err, c)
 	}
 	for arg, says := range map[string]string{"--as=both": `--as "both": want init or run`, "chart.yaml": `unexpected argument "chart.yaml"`, "--clusterip": "unknown flag: --clusterip: did you mean --cluster-ip?", "--xyz": "unknown flag: --xyz"} {
 		_, err = render(t, chart, arg)
