@@ -74,6 +74,6 @@ func Example_ledger() {
 	// the first pod may not undo it: true
 	// the agent is removed: 2 steps: 2 changed <nil>
 	//   issue: remove file /issue
-	//   motd: replace file /motd
+	//   motd: replace file /motd, as another program left it
 	// hello <nil>
 }

@@ -4,9 +4,11 @@
 package bootstrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -121,7 +123,11 @@ func (w *walk) inside(ctx context.Context, may permission, f func(context.Contex
 	err := w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error {
 		w.book = book
 		defer func() { w.book = nil }()
-		if err := may(book, ctx); err != nil {
+		err := may(book, ctx)
+		if book != nil && errors.Is(err, fs.ErrNotExist) { // a container's image need not have the directory, which is the host's
+			err = cmp.Or(w.plan.Host.CheckPlaces(map[string]string{w.plan.Ledger.File(): ""}), err)
+		}
+		if err != nil {
 			return err
 		}
 		isIn = true

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -82,29 +83,30 @@ func (t table) row(r Result, details []string) {
 	fmt.Fprint(t.w, r.Diff)
 }
 
-// isFolded reports whether the step's reason, for which nothing was done, is all that there is
+// isFolded reports whether the reason for which nothing was done in the step is all that there is
 // to say.
 func (r Result) isFolded() bool {
-	return (r.Status == Skipped || r.Status == Unchanged) && r.Reason != "" && len(r.Details()) == 1
+	given := r.Reason != "" && slices.Contains([]Status{Skipped, Unchanged, NotRun}, r.Status)
+	return (given || r.Status == Blocked) && len(r.Details()) == 1
 }
 
 // end writes the steps for which nothing was done, by reason, and the totals.
 func (t table) end(r *Report) {
-	var reasons []Result
-	steps := map[string]string{}
+	var reasons []string
+	steps := map[string][]string{}
+	status := map[string]Status{}
 	for _, result := range r.Results {
 		if !result.isFolded() {
 			continue
 		}
-		if steps[result.Reason] == "" {
-			reasons = append(reasons, result)
-		} else {
-			steps[result.Reason] += ", "
+		reason := result.Details()[0]
+		if steps[reason] == nil {
+			reasons = append(reasons, reason)
 		}
-		steps[result.Reason] += result.Step
+		steps[reason], status[reason] = append(steps[reason], result.Step), result.Status
 	}
-	for _, of := range reasons {
-		line := OneLine(fmt.Sprintf("%s: %s (%s)", of.Status, steps[of.Reason], of.Reason))
+	for _, reason := range reasons {
+		line := OneLine(fmt.Sprintf("%s: %s (%s)", status[reason], strings.Join(steps[reason], ", "), reason))
 		if t.columns > 0 {
 			line = Wrap(line, "    ", t.columns)
 		}

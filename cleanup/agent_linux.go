@@ -31,7 +31,7 @@ func (o Ownership) agentAlive(ctx context.Context, b *ledger.Book) error {
 	for _, look := range []func(context.Context) (string, error){o.running, o.executing, owner, o.locking, o.listening} {
 		seen, err := look(ctx)
 		if seen != "" {
-			return fmt.Errorf("cleanup: %w: %s: stop it first", ErrAgentAlive, seen)
+			return fmt.Errorf("%w: %s: stop it first", ErrAgentAlive, seen)
 		}
 		if unknown == nil {
 			unknown = err

@@ -94,7 +94,7 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 			require.NoError(t, err)
 			gone := "remove file " + old
 			if tt.original {
-				gone = "replace file " + old
+				gone = "replace file " + old + ", as another program left it"
 			}
 			require.Equal(t, []string{"write file " + n.other("90-cilium.conflist"), gone}, changes)
 			requireApplied(t, i, n.root)

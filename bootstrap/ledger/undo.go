@@ -253,6 +253,9 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
 	default:
 		w.to, w.writes, w.change = to, true, w.kind.describe(object, now, to)
+		if w.restores && to.SHA256 != "" && !now.IsZero() {
+			w.change += ", as another program left it" // also where an apply has put that right since
+		}
 		w.err = u.findParts(ctx, w)
 	}
 }

@@ -149,7 +149,7 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 				o := n.exits(1, args...)
 				require.Contains(t, o.stderr, "the agent is running: ", args)
 				if args[0] == "cleanup" { // the list looks removed otherwise
-					require.Regexp(t, `(?m)^nodeinit: nothing was removed: cleanup: the agent is running: `, o.stderr)
+					require.Regexp(t, `(?m)^nodeinit: nothing was removed: the agent is running: `, o.stderr)
 				}
 				require.Regexp(t, c.says, o.stderr, args)
 				require.Contains(t, o.stderr, map[bool]string{true: "--while-alive", false: "--force"}[args[0] == "cleanup"], args)

@@ -89,9 +89,11 @@ func TestPLAN6_AnUpgradeThatWasWrittenOverComesBack(t *testing.T) {
 					n.install(agent, story.release)
 				}
 				require.NotEqual(t, content(upgrade), n.read(path))
+				said := ""
 				for _, agent := range story.agents {
-					n.ok("uninstall", "--agent", agent)
+					said += n.ok("uninstall", "--agent", agent).stdout
 				}
+				require.Contains(t, said, path+", as another program left it")
 				require.Equal(t, content(story.back), n.read(path))
 			})
 		}

@@ -82,8 +82,8 @@ func (n *node) reportsAll(steps []string, args ...string) report {
 		case "failed":
 			require.Contains(n.t, text.stderr, "step "+result.Step+": ")
 			reason = ` +\S+\n`
-		case "skipped":
-			require.Regexp(n.t, `(?m)^  skipped: .*\b`+result.Step+`\b.* \(.`, text.stdout, "%s", args)
+		case "skipped", "blocked", "not-run":
+			require.Regexp(n.t, `(?m)^  `+result.Status+`: .*\b`+result.Step+`\b.* \(.`, text.stdout, "%s", args)
 			continue
 		}
 		require.Regexp(n.t, `(?m)^  `+result.Step+` +`+result.Status+reason, text.stdout, "%s", args)
@@ -126,7 +126,7 @@ func TestPLAN21_ARunThatFailsBeforeThereIsAPlanReportsItsSteps(t *testing.T) {
 		if c.args[0] == "run" { // its standard output is the command's
 			o := n.exits(1, c.args...)
 			for _, step := range c.steps {
-				require.Regexp(t, `(?m)^  (skipped: .*)?`+step+`\b.*\S$`, o.stderr)
+				require.Regexp(t, `(?m)^  ((skipped|not-run): .*)?`+step+`\b.*\S$`, o.stderr)
 			}
 			continue
 		}

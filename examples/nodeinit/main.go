@@ -277,7 +277,13 @@ func (a *app) program() *cobra.Command {
 	root := &cobra.Command{
 		Use:                   "nodeinit",
 		Short:                 "Prepare a node for an eBPF CNI agent, and undo it all",
-		Example:               "\nnodeinit apply --help\nsudo nodeinit demo",
+		Example:               `
+nodeinit check      # what apply would change, with its flags
+nodeinit apply      # change it, and look again
+nodeinit status     # the last run, and what is recorded
+nodeinit uninstall  # restore the node as it was
+nodeinit apply --help
+sudo nodeinit demo`,
 		Version:               version(),
 		DisableFlagsInUseLine: true,
 		SilenceErrors:         true,

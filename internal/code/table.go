@@ -130,7 +130,7 @@ func Table() []Meaning {
 		{HostEntryDenied, "The kernel denied entry to the host's namespaces.", "Run the container privileged, or with the capabilities that the error names."},
 		{HostUntrusted, "Users other than root could modify, hold or redirect a path.", "Correct the owner and mode of the path that the error names."},
 
-		{ConfigSourceMissing, "A source of the configuration does not exist.", "Create it, correct its name, or declare it optional."},
+		{ConfigSourceMissing, "A source of the configuration does not exist.", "Create it, or correct its name. A program can declare it optional."},
 		{ConfigInvalid, "A source of the configuration cannot be parsed, or a key is missing or invalid.", "Correct the source and key that the error names."},
 		{ConfigEmpty, "The sources set no keys, and would replace a configuration that has some.", "Check the sources for an unset variable, an empty file, or a wrong name."},
 

@@ -66,7 +66,7 @@ func life(t *testing.T, d *deployment) {
 	d.remove(t)
 	u := uninstaller(t)
 	u.apply(t)
-	require.Regexp(t, `(?s)\n +sysctl +not-run .*is kept: sandboxes need it for their deletion: 2, by /var/lib/cni/results`, u.says(t, 1), "pods still run")
+	require.Regexp(t, `(?s)\n +not-run: .*sysctl.*is kept: sandboxes need it for their deletion: 2, by /var/lib/cni/results`, u.says(t, 1), "pods still run")
 	removePingPods(t)
 	u.ready(t)
 	u.remove(t)
