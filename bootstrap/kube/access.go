@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +44,7 @@ func (r Rule) text() string {
 }
 
 // Access asks the API server whether it allows what a plan will do, such as the rules of
-// [Node.Rules] and [Reporter.Rules], one request a rule (SelfSubjectAccessReview, which the
+// [Node.Rules] and [Reporter.Rules], one request for each different rule (SelfSubjectAccessReview, which the
 // default rules let each account ask). It returns a check for package bootstrap/preflight:
 // each rule that is denied is a finding with the code "kube.forbidden", and certain to fail;
 // the check's error is of rules that could not be asked for. An admission policy may deny
@@ -53,7 +54,10 @@ func Access(client dynamic.Interface, rules ...Rule) func(context.Context) (find
 		if client == nil {
 			return nil, errNoClient
 		}
-		for _, r := range rules {
+		for i, r := range rules {
+			if slices.Contains(rules[:i], r) {
+				continue
+			}
 			denied, err := r.denied(ctx, client)
 			switch {
 			case err != nil:

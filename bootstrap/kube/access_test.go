@@ -65,8 +65,10 @@ func TestRDY8_WhatRBACDenies(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, findings)
 	require.Len(t, kube.Node{Name: "me"}.Rules(), 1)
-	findings, err = kube.Access(reviewed(t), kube.Rule{Verb: "list", Resource: "ciliumnodeconfigs", Namespace: "kube-system"})(t.Context())
+	list := kube.Rule{Verb: "list", Resource: "ciliumnodeconfigs", Namespace: "kube-system"}
+	findings, err = kube.Access(reviewed(t), list, list)(t.Context())
 	require.NoError(t, err)
+	require.Len(t, findings, 1, "it is asked for once")
 	require.ErrorContains(t, findings[0], "does not allow to list ciliumnodeconfigs in kube-system, which")
 }
 

@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -44,7 +45,7 @@ type Outcome struct {
 	Time  time.Time `json:"time,omitzero"`
 	Since time.Time `json:"since,omitzero"`
 
-	// Message is the error, or the first thing to do, in at most 250 bytes. It is in the
+	// Message is the error, or what is to be done, in at most 500 bytes. It is in the
 	// node's condition, but not in the annotation.
 	Message string `json:"-"`
 }
@@ -59,12 +60,14 @@ func OutcomeOf(r *bootstrap.Report) Outcome {
 		o.Result, o.Step, o.Code, o.Message = failed, step, bootstrap.Code(err), short(err.Error())
 		return o
 	}
+	var found []string
 	for _, s := range r.Results {
 		if s.Status == bootstrap.WouldChange || s.Status == bootstrap.Unknown {
-			o.Result, o.Step, o.Message = drifted, s.Step, short(strings.Join(s.Details(), "; "))
-			break
+			o.Result, o.Step = drifted, cmp.Or(o.Step, s.Step)
+			found = append(found, s.Details()...)
 		}
 	}
+	o.Message = short(strings.Join(found, "; "))
 	return o
 }
 

@@ -31,8 +31,9 @@ func TestRDY5_WhatAReportComesTo(t *testing.T) {
 		},
 		"something to do": {
 			bootstrap.Report{Op: "check", Results: []bootstrap.Result{
-				{Step: "cgroup", Status: bootstrap.Unchanged}, {Step: "bpffs", Status: bootstrap.WouldChange, Changes: []string{"mount /sys/fs/bpf", "x"}}}},
-			kube.Outcome{Result: "drifted", Step: "bpffs", Message: "mount /sys/fs/bpf; x"},
+				{Step: "cgroup", Status: bootstrap.Unchanged}, {Step: "bpffs", Status: bootstrap.WouldChange, Changes: []string{"mount /sys/fs/bpf", "x"}},
+				{Step: "cni", Status: bootstrap.WouldChange, Changes: []string{"write file /a"}}}},
+			kube.Outcome{Result: "drifted", Step: "bpffs", Message: "mount /sys/fs/bpf; x; write file /a"},
 		},
 		"failed": {
 			bootstrap.Report{Op: "apply", Results: []bootstrap.Result{

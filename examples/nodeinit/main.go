@@ -275,9 +275,9 @@ func flatten(err error) []error {
 // program returns the whole program.
 func (a *app) program() *cobra.Command {
 	root := &cobra.Command{
-		Use:                   "nodeinit",
-		Short:                 "Prepare a node for an eBPF CNI agent, and undo it all",
-		Example:               `
+		Use:   "nodeinit",
+		Short: "Prepare a node for an eBPF CNI agent, and undo it all",
+		Example: `
 nodeinit check      # what apply would change, with its flags
 nodeinit apply      # change it, and look again
 nodeinit status     # the last run, and what is recorded
