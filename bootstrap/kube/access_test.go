@@ -68,7 +68,7 @@ func TestRDY8_WhatRBACDenies(t *testing.T) {
 	list := kube.Rule{Verb: "list", Resource: "ciliumnodeconfigs", Namespace: "kube-system"}
 	findings, err = kube.Access(reviewed(t), list, list)(t.Context())
 	require.NoError(t, err)
-	require.Len(t, findings, 1, "it is asked for once")
+	require.Len(t, findings, 1)
 	require.ErrorContains(t, findings[0], "does not allow to list ciliumnodeconfigs in kube-system, which")
 }
 
