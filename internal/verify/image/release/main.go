@@ -35,10 +35,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var r release
+	r := release{repository: "../../.."}
 	flag.StringVar(&r.version, "version", "", "version, such as v0.1.0: a tag of HEAD, if it exists")
 	flag.StringVar(&r.dir, "o", "../../../dist", "directory to make")
-	flag.StringVar(&r.repository, "source", "../../..", "checkout whose HEAD it is")
 	flag.Parse()
 	if err := r.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -56,6 +55,7 @@ type release struct {
 	version, repository, dir string
 
 	clone, commit, time string
+	modules             []published
 	files               map[string][]byte // of the release, by name
 }
 
@@ -79,26 +79,12 @@ func (r *release) run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(temp)
 	r.clone, r.files = filepath.Join(temp, "slipway"), map[string][]byte{}
-	if err := r.cloned(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{r.cloned, r.listed, r.tagged, r.importable, r.made, r.written} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	all, err := r.modules(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.tagged(ctx, all); err != nil {
-		return err
-	}
-	if err := r.importable(ctx, all); err != nil {
-		return err
-	}
-	if err := r.made(ctx); err != nil {
-		return err
-	}
-	if err := r.write(); err != nil {
-		return err
-	}
-	for _, p := range all {
+	for _, p := range r.modules {
 		fmt.Println("tag", p.tag(r.version))
 	}
 	return nil
@@ -117,11 +103,11 @@ func (r *release) cloned(ctx context.Context) (err error) {
 }
 
 // tagged tags the clone, for each module.
-func (r *release) tagged(ctx context.Context, all []published) error {
+func (r *release) tagged(ctx context.Context) error {
 	if tagged, err := git(ctx, r.clone, "rev-parse", "--verify", "--quiet", r.version+"^{commit}"); err == nil && tagged != r.commit {
 		return fmt.Errorf("%s is the version of commit %s, and HEAD is %s", r.version, tagged, r.commit)
 	}
-	for _, p := range all {
+	for _, p := range r.modules {
 		if _, err := git(ctx, r.clone, "tag", "--force", p.tag(r.version)); err != nil {
 			return err
 		}
@@ -207,8 +193,8 @@ func (r *release) packed(arch string, licence []byte, all []built) error {
 	return err
 }
 
-// write writes the files and their checksums into a directory that is new.
-func (r *release) write() error {
+// written writes the files and their checksums into a directory that is new.
+func (r *release) written(context.Context) error {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return err
 	}

@@ -33,11 +33,11 @@ func (p published) tag(version string) string { return path.Join(p.directory, ve
 
 var isOwn = regexp.MustCompile(`(^|/)(internal|testdata)/`)
 
-// modules are those of the clone, except internal ones and those that tests read.
-func (r *release) modules(ctx context.Context) (all []published, err error) {
+// listed finds the modules of the clone, except internal ones and those that tests read.
+func (r *release) listed(ctx context.Context) error {
 	files, err := git(ctx, r.clone, "ls-files", "--", "go.mod", "*/go.mod")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for name := range strings.FieldsSeq(files) {
 		if isOwn.MatchString(name) {
@@ -45,26 +45,26 @@ func (r *release) modules(ctx context.Context) (all []published, err error) {
 		}
 		content, err := os.ReadFile(filepath.Join(r.clone, name))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		file, err := modfile.Parse(name, content, nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, published{strings.TrimPrefix(path.Dir("/"+name), "/"), file})
+		r.modules = append(r.modules, published{strings.TrimPrefix(path.Dir("/"+name), "/"), file})
 	}
-	return all, nil
+	return nil
 }
 
 // importable looks whether a module elsewhere gets this version of each module, and with it
 // this version of the others: a go.mod's replace is for this tree alone.
-func (r *release) importable(ctx context.Context, all []published) error {
+func (r *release) importable(ctx context.Context) error {
 	ours := map[string]bool{}
-	for _, p := range all {
+	for _, p := range r.modules {
 		ours[p.path()] = true
 	}
 	var err error
-	for _, p := range all {
+	for _, p := range r.modules {
 		for _, m := range p.file.Require {
 			if ours[m.Mod.Path] && m.Mod.Version != r.version {
 				err = errors.Join(err, fmt.Errorf("an importer of %s would get %s: go mod edit -require=%s@%s %s, and commit it",
@@ -80,15 +80,15 @@ func (r *release) importable(ctx context.Context, all []published) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	if err := r.proxy(filepath.Join(temp, "proxy"), all); err != nil {
+	if err := r.proxy(filepath.Join(temp, "proxy")); err != nil {
 		return err
 	}
-	return r.imported(ctx, temp, all)
+	return r.imported(ctx, temp)
 }
 
 // proxy writes the modules as a module proxy has them.
-func (r *release) proxy(dir string, all []published) error {
-	for _, p := range all {
+func (r *release) proxy(dir string) error {
+	for _, p := range r.modules {
 		escaped, err := module.EscapePath(p.path())
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (r *release) proxy(dir string, all []published) error {
 
 // imported looks whether a module elsewhere, which has the modules from the proxy in temp,
 // finds all that their packages import and embed, and builds those of the nested ones.
-func (r *release) imported(ctx context.Context, temp string, all []published) error {
+func (r *release) imported(ctx context.Context, temp string) error {
 	agent := filepath.Join(temp, "agent")
 	if err := os.Mkdir(agent, 0o755); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *release) imported(ctx context.Context, temp string, all []published) er
 	}
 	get, find, build := []string{"get"}, []string{"list", "-deps"}, []string{"build"}
 	versions := []string{"list", "-m", "-f", "{{.Path}}@{{.Version}}"}
-	for _, p := range all {
+	for _, p := range r.modules {
 		get, find, versions = append(get, p.path()+"@"+r.version), append(find, p.path()+"/..."), append(versions, p.path())
 		if p.directory != "" {
 			build = append(build, p.path()+"/...")

@@ -65,14 +65,13 @@ func TestAnImporterGetsTheSameVersionOfEachModule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := repository(t, c.changed)
-			all, err := r.modules(t.Context())
-			require.NoError(t, err)
-			require.Len(t, all, 2)
-			require.NoError(t, r.tagged(t.Context(), all))
+			require.NoError(t, r.listed(t.Context()))
+			require.Len(t, r.modules, 2)
+			require.NoError(t, r.tagged(t.Context()))
 			tags, err := git(t.Context(), r.clone, "tag")
 			require.NoError(t, err)
 			require.Equal(t, "part/v0.1.0\nv0.1.0", tags)
-			if err := r.importable(t.Context(), all); c.want == "" {
+			if err := r.importable(t.Context()); c.want == "" {
 				require.NoError(t, err)
 			} else {
 				require.ErrorContains(t, err, c.want)
