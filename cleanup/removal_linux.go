@@ -55,9 +55,9 @@ func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	}
 }
 
-// together makes a remover of a function that removes many objects of one type. The
-// function reports the result for an object by its index, or returns an error for all.
-func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error)) error) remover {
+// together makes a remover of a function that removes many objects of one type, and reports
+// the result for an object by its index.
+func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
 		var listed []Item
@@ -68,12 +68,7 @@ func together[T any](remove func(ctx context.Context, r *removal, objects []T, d
 				done(item, errUnlisted)
 			}
 		}
-		err := remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
-		for _, item := range listed {
-			if err != nil {
-				done(item, err)
-			}
-		}
+		remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
 	}
 }
 
