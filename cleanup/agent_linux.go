@@ -295,10 +295,6 @@ func connects(path string) (bool, error) {
 	if uid := int(info.Sys().(*syscall.Stat_t).Uid); info.Mode().Type() != fs.ModeSocket || uid != 0 && uid != os.Geteuid() {
 		return false, nil
 	}
-	return connect(path)
-}
-
-func connect(path string) (bool, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false, err

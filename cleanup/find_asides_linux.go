@@ -14,8 +14,6 @@ import (
 	"sort"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -165,7 +163,7 @@ func (o asideObject) remove(_ context.Context, r *removal) error {
 		defer t.Close()
 		err = t.Rename(o.name)
 	}
-	if err != nil && !errors.Is(err, unix.EEXIST) {
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		r.unrestored[o.at.Dir] = o.at.Name
 	}
 	return err

@@ -58,7 +58,7 @@ func TestCLN4_NoDirectoryIsLeftWithoutAConfiguration(t *testing.T) {
 
 	err := c.Apply(context.Background())
 	require.ErrorIs(t, err, unix.EPERM)
-	require.ErrorContains(t, err, "restore configuration set aside "+conf+"/10-a.conf.cilium_bak: rename "+conf+"/10-a.conf.cilium_bak 10-a.conf: operation not permitted (needs root with CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_CHOWN, or the owner, and no immutable attribute")
+	require.ErrorContains(t, err, "restore configuration set aside "+conf+"/10-a.conf.cilium_bak: rename "+conf+"/10-a.conf.cilium_bak "+conf+"/10-a.conf: operation not permitted (needs root with CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_CHOWN, or the owner, and no immutable attribute")
 	for _, ours := range []string{"05-cilium.conflist", "05-cilium.conf"} {
 		require.ErrorContains(t, err, "remove file "+conf+"/"+ours+": left as it is, because 10-a.conf.cilium_bak beside it did not get its name back")
 	}

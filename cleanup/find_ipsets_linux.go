@@ -25,7 +25,7 @@ func findIPSets(ctx context.Context, s *search) error {
 }
 
 // removeIPSets destroys sets; one may be a member of another.
-func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) error {
+func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) {
 	netfilter.Destroy(ctx, sets, func(i int, err error) {
 		if errors.Is(err, unix.EBUSY) {
 			users, lookErr := iptables.IPSetUsers(ctx, sets[i].Name)
@@ -36,5 +36,4 @@ func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done 
 		}
 		done(i, err)
 	})
-	return nil
 }

@@ -32,7 +32,6 @@ func findLegacy(ctx context.Context, s *search) error {
 }
 
 // removeLegacy deletes chains and rules with one run of a tool for each family.
-func removeLegacy(ctx context.Context, r *removal, objects []iptables.Object, done func(i int, err error)) error {
+func removeLegacy(ctx context.Context, r *removal, objects []iptables.Object, done func(i int, err error)) {
 	iptables.Delete(ctx, r.own.iptables(), objects, done)
-	return nil
 }

@@ -60,7 +60,6 @@ func (o *owned) iptables() netfilter.Owned {
 }
 
 // removeNFT deletes chains and rules in one transaction.
-func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) error {
+func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) {
 	netfilter.Delete(ctx, r.own.iptables(), objects, done)
-	return nil
 }

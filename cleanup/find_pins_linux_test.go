@@ -35,7 +35,6 @@ func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
 	require.FileExists(t, filepath.Join(hole, "x"))
 }
 
-// Directories are closed on the way down, and recognized on the way up.
 func TestCLN2_PinsInDeepDirectories(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)

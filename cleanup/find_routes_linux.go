@@ -136,12 +136,6 @@ func foreignHops(r rtnl.Route, owned map[int]bool) (hops []rtnl.Hop, all bool) {
 // asRoute describes a route by names. Unknown names are "".
 func asRoute(r rtnl.Route, names map[int]string) route {
 	out := route{Table: r.Table, Type: routeType(r.Type), Protocol: r.Protocol, Dst: r.Dst, Gateway: r.Gateway}
-	for _, hop := range r.Hops {
-		out.Links = append(out.Links, names[hop.Link])
-	}
-	if len(r.Hops) > 0 {
-		return out
-	}
 	for _, link := range r.Links {
 		out.Links = append(out.Links, names[link])
 	}

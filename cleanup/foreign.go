@@ -20,7 +20,7 @@ func (o Ownership) Foreign(ctx context.Context) (found []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	inv, err := l.foreign(ctx, own)
+	inv, err := l.inventory(ctx, own, policyRouting())
 	for _, item := range inv.Left {
 		found = append(found, item.String()+": "+item.Detail)
 	}

@@ -81,7 +81,7 @@ func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
 	if err != nil {
 		return &Inventory{}, err
 	}
-	return l.inventory(ctx, own)
+	return l.inventory(ctx, own, finders())
 }
 
 // Remove removes the items, which an Inventory of the same Leftovers listed, and nothing

@@ -16,11 +16,13 @@ import (
 
 var errPlatform = fmt.Errorf("cleanup on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 
-func (l Leftovers) inventory(context.Context, *owned) (*Inventory, error) {
-	return &Inventory{}, errPlatform
-}
+type finder struct{}
 
-func (l Leftovers) foreign(context.Context, *owned) (*Inventory, error) {
+func finders() []finder { return nil }
+
+func policyRouting() []finder { return nil }
+
+func (l Leftovers) inventory(context.Context, *owned, []finder) (*Inventory, error) {
 	return &Inventory{}, errPlatform
 }
 

@@ -31,7 +31,7 @@ const (
 // removeLinks deletes links in groups. One by one go few links, devices without a kind
 // (the kernel refuses a whole group for one of them), links that are not the listed ones,
 // and those of a group that was refused.
-func removeLinks(ctx context.Context, r *removal, objects []linkObject, done func(i int, err error)) error {
+func removeLinks(ctx context.Context, r *removal, objects []linkObject, done func(i int, err error)) {
 	var single []int
 	if len(objects) >= minGroup {
 		fast, slow, rest := r.groupable(ctx, objects)
@@ -46,7 +46,6 @@ func removeLinks(ctx context.Context, r *removal, objects []linkObject, done fun
 		}
 		done(i, objects[i].remove(ctx, r))
 	}
-	return nil
 }
 
 func indexes[T any](list []T) []int {

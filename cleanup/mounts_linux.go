@@ -22,7 +22,6 @@ import (
 type mountPoint struct {
 	mountObject
 	fstype string
-	depth  int // how many mounts there are under it
 }
 
 // mountObject is a mount. The kernel gives the numbers of one that has gone to the next.
@@ -36,25 +35,12 @@ type mountObject struct {
 
 // listMounts reads the mountinfo of the thread, which may be in another mount
 // namespace than the process.
-func listMounts() ([]mountPoint, error) {
+func listMounts() (out []mountPoint, err error) {
 	infos, err := mountinfo.Read()
-	if err != nil {
-		return nil, err
-	}
-	parents := map[int]int{}
 	for _, info := range infos {
-		parents[info.ID] = info.Parent
+		out = append(out, mountPoint{mountOf(info), info.FSType})
 	}
-	depths := map[int]int{}
-	out := make([]mountPoint, 0, len(infos))
-	for _, info := range infos {
-		out = append(out, mountPoint{
-			mountObject: mountOf(info),
-			fstype:      info.FSType,
-			depth:       mountDepth(parents, depths, info.ID),
-		})
-	}
-	return out, nil
+	return out, err
 }
 
 func mountOf(m mountinfo.Mount) mountObject {
@@ -64,28 +50,15 @@ func mountOf(m mountinfo.Mount) mountObject {
 // mountPoints returns the mounts as they were when first asked for.
 func (n *node) mountPoints() ([]mountPoint, error) { return n.mounts.get(listMounts) }
 
-// mountDepth keeps the depths that it has found, so that each mount of a stack is passed once.
-func mountDepth(parents, depths map[int]int, id int) int {
-	depth, known := depths[id]
-	parent, ok := parents[id]
-	if known || !ok || parent == id {
-		return depth
-	}
-	depths[id] = 0 // the list is not of one moment: parents could be a circle
-	depths[id] = mountDepth(parents, depths, parent) + 1
-	return depths[id]
-}
-
-// mountsBelow returns the mounts below dir, but not on it, those that are on
-// others first.
-func mountsBelow(all []mountPoint, dir string) []mountPoint {
-	var out []mountPoint
-	for _, m := range all {
+// mountsBelow returns the mounts below dir, but not on it, those that are on others first: the
+// longer path, and of one path the mount that the kernel lists later, which is the younger.
+func mountsBelow(all []mountPoint, dir string) (out []mountPoint) {
+	for _, m := range slices.Backward(all) {
 		if strings.HasPrefix(m.path, dir+"/") {
 			out = append(out, m)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].depth > out[j].depth })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].path > out[j].path })
 	return out
 }
 

@@ -19,7 +19,6 @@ import (
 type removal struct {
 	*node
 	slowLinks  map[int]bool              // that take long to delete
-	remaining  lazy[map[int]bool]        // links, after some were removed
 	rules      lazy[*rtnl.Rules]         // before one was removed, without those removed since
 	unrestored map[filetree.Inode]string // by directory, a file set aside that did not get its name back
 }
@@ -55,9 +54,9 @@ func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	}
 }
 
-// together makes a remover of a function that removes many objects of one type. The
-// function reports the result for an object by its index, or returns an error for all.
-func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error)) error) remover {
+// together makes a remover of a function that removes many objects of one type, and reports
+// the result for an object by its index.
+func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
 		var listed []Item
@@ -68,12 +67,7 @@ func together[T any](remove func(ctx context.Context, r *removal, objects []T, d
 				done(item, errUnlisted)
 			}
 		}
-		err := remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
-		for _, item := range listed {
-			if err != nil {
-				done(item, err)
-			}
-		}
+		remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
 	}
 }
 
@@ -94,9 +88,6 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 			break
 		}
 		t.at = step.items[0].String()
-		if step.attached {
-			step.items = r.withoutGone(ctx, step.items, t.done)
-		}
 		step.remove(ctx, r, step.items, t.done)
 	}
 	return t.err(ctx)
@@ -134,9 +125,8 @@ func (t *tally) err(ctx context.Context) error {
 
 // step is items that one finder removes together.
 type step struct {
-	remove   remover
-	items    []Item
-	attached bool // to links that went before
+	remove remover
+	items  []Item
 }
 
 // attached is implemented by objects that go when their link goes.
@@ -154,7 +144,7 @@ func plan(items []Item) (steps []step, unlisted []Item) {
 	add := func(f finder, attached bool) {
 		for _, kind := range f.kinds {
 			at[place{kind, attached}] = len(steps)
-			steps = append(steps, step{remove: f.remove, attached: attached})
+			steps = append(steps, step{remove: f.remove})
 		}
 	}
 	for _, f := range finders() {
@@ -192,30 +182,6 @@ func slowLinks(items []Item) map[int]bool {
 		}
 	}
 	return out
-}
-
-// withoutGone calls done for the items whose link is gone by now, and returns
-// the others.
-func (r *removal) withoutGone(ctx context.Context, items []Item, done doneFunc) (rest []Item) {
-	remaining, err := r.remaining.get(func() (map[int]bool, error) {
-		list, err := r.kernel.Links(ctx)
-		out := make(map[int]bool, len(list))
-		for _, link := range list {
-			out[link.Index] = true
-		}
-		return out, err
-	})
-	if err != nil {
-		return items
-	}
-	for _, item := range items {
-		if at, ok := item.object.(attached); ok && !remaining[at.onLink()] {
-			done(item, nil)
-		} else {
-			rest = append(rest, item)
-		}
-	}
-	return rest
 }
 
 // hint adds the missing capability to an error, unless the error already names it.

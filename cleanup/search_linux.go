@@ -159,19 +159,16 @@ func (s *search) again(t *filetree.Tree) bool {
 	return before
 }
 
-func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error) {
-	return l.find(ctx, own, finders())
+// policyRouting returns the finders of others' policy routing.
+func policyRouting() []finder {
+	return []finder{
+		{name: "ip rules", find: findRules}, {name: "routes", find: findRoutes},
+		{name: "ip rules by marks", find: findMarkedRules},
+	}
 }
 
-// foreign is an inventory of policy routing alone.
-func (l Leftovers) foreign(ctx context.Context, own *owned) (*Inventory, error) {
-	return l.find(ctx, own, append(slices.DeleteFunc(finders(), func(f finder) bool {
-		return !slices.Contains(f.kinds, kindRule) && !slices.Contains(f.kinds, kindRoute)
-	}), finder{name: "ip rules by marks", least: allState, find: findMarkedRules}))
-}
-
-// find has the finders look, in their order, as far as they are in scope.
-func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inventory, error) {
+// inventory has the finders look, in their order, as far as they are in scope.
+func (l Leftovers) inventory(ctx context.Context, own *owned, finders []finder) (*Inventory, error) {
 	n, err := newNode(ctx, l, own)
 	if err != nil {
 		return &Inventory{}, err

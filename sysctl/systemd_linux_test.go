@@ -281,7 +281,7 @@ func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
 				require.Len(t, d.restarted(), 1)
 				return
 			}
-			require.EqualError(t, err, "restart systemd-sysctl.service: it starts after agent.service, to which this process belongs")
+			require.EqualError(t, err, "restart systemd-sysctl.service: no systemd: it starts after agent.service, to which this process belongs")
 			require.ErrorIs(t, err, sysctl.ErrNoSystemd)
 			require.Empty(t, d.restarted())
 

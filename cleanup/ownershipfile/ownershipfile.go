@@ -49,17 +49,10 @@ func ReadFile(ctx context.Context, path string) (cleanup.Ownership, error) {
 func Parse(content []byte) (cleanup.Ownership, error) {
 	own, err := parse(content)
 	if err != nil {
-		return cleanup.Ownership{}, invalid{err}
+		return cleanup.Ownership{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return own, nil
 }
-
-// invalid is an error of a file's content.
-type invalid struct{ error }
-
-func (i invalid) Error() string        { return "ownership file: " + i.error.Error() }
-func (i invalid) Is(target error) bool { return target == ErrInvalid }
-func (i invalid) Unwrap() error        { return i.error }
 
 func parse(content []byte) (own cleanup.Ownership, err error) {
 	if err := onedoc.Decode(content, &own); err != nil {

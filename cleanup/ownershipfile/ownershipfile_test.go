@@ -39,7 +39,7 @@ routes:
 	fmt.Println(err)
 	// Output:
 	// acme[0-9a-f]{8} 80 <nil>
-	// ownership file: line 2: field nmae not found
+	// invalid ownership file: line 2: field nmae not found
 	// line 3: field file not found
 }
 

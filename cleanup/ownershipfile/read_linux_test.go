@@ -28,7 +28,7 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("pin: a\n"), 0o600))
 	_, err = ownershipfile.ReadFile(t.Context(), link)
 	require.ErrorIs(t, err, ownershipfile.ErrInvalid)
-	require.ErrorContains(t, err, link+": ownership file: line 1: field pin not found")
+	require.ErrorContains(t, err, link+": invalid ownership file: line 1: field pin not found")
 
 	_, err = ownershipfile.ReadFile(t.Context(), filepath.Join(dir, "missing"))
 	require.ErrorIs(t, err, fs.ErrNotExist)

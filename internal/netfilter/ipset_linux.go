@@ -46,11 +46,7 @@ func parseIPSet(b []byte) (IPSet, error) {
 // again as long as some go. It calls done for each set that it reached before ctx was
 // done, by its index.
 func Destroy(ctx context.Context, sets []IPSet, done func(i int, err error)) {
-	var todo []int
-	for i := range sets {
-		todo = append(todo, i)
-	}
-	WhileSomeGo(ctx, todo, func(i int) error { return destroy(ctx, sets[i]) }, func(i int, err error) {
+	WhileSomeGo(ctx, len(sets), func(i int) error { return destroy(ctx, sets[i]) }, func(i int, err error) {
 		if errors.Is(err, unix.EBUSY) && ctx.Err() == nil {
 			err = destroyWhenUnused(ctx, sets[i])
 		}
@@ -58,10 +54,14 @@ func Destroy(ctx context.Context, sets []IPSet, done func(i int, err error)) {
 	})
 }
 
-// WhileSomeGo removes objects, which it knows by their indexes, and tries those that it cannot
-// remove again as long as some go, since one may be in use by another. It calls done for each
-// that it reached before ctx was done.
-func WhileSomeGo(ctx context.Context, todo []int, remove func(i int) error, done func(i int, err error)) {
+// WhileSomeGo removes count objects, which it knows by their indexes, and tries those that it
+// cannot remove again as long as some go, since one may be in use by another. It calls done for
+// each that it reached before ctx was done.
+func WhileSomeGo(ctx context.Context, count int, remove func(i int) error, done func(i int, err error)) {
+	todo := make([]int, count)
+	for i := range todo {
+		todo[i] = i
+	}
 	for some := true; some; {
 		var failed []int
 		errs := map[int]error{}

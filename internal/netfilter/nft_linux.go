@@ -139,19 +139,9 @@ func (f Family) HasChain(table, name string) (bool, error) {
 
 // SortedChains returns the chains in the order of their names.
 func (s *Ruleset) SortedChains() []Chain {
-	return SortedBy(s.Chains, func(c Chain) string { return fmt.Sprintf("%3d %s %s %d", c.family, c.name, c.Name, c.handle) })
-}
-
-// SortedBy returns the keys of a map, sorted by the names that they have.
-func SortedBy[K comparable, V any](m map[K]V, name func(K) string) (keys []K) {
-	named := map[string]K{}
-	for key := range m {
-		named[name(key)] = key
-	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		keys = append(keys, named[name])
-	}
-	return keys
+	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int {
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name), cmp.Compare(a.Name, b.Name), cmp.Compare(a.handle, b.handle))
+	})
 }
 
 // addRules adds the rules in owned chains and the owned ones in others, but not the rest,

@@ -7,8 +7,8 @@
 // Symbolic links among the parents of a path that is given are followed if only root
 // could have created them. The last element of that path and everything below it are not
 // followed, and no mount is entered. A file is known by its inode: one that has its name
-// by now is not touched, and the error matches [failure.ErrReplaced]. A tree of any depth
-// or width costs the same for each name, and no more than 16 open directories at a time.
+// by now is not touched, and the error matches [failure.ErrReplaced]. A tree of any width
+// costs the same for each name; the directories above it are open meanwhile.
 //
 // It acts in the mount namespace of the calling thread and starts no goroutine.
 package filetree

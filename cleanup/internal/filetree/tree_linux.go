@@ -128,27 +128,15 @@ func (t *Tree) look() error {
 	return nil
 }
 
-// openSame opens a directory, which must still be the one that was seen. A mount
-// on it is entered.
-func openSame(dir int, name string, seen Inode) (int, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	if err := isInode(fd, seen); err != nil {
-		return -1, errors.Join(err, unix.Close(fd))
-	}
-	return fd, nil
-}
-
-// isInode returns an error unless the open file is the one seen before.
+// isInode returns an error unless the open file is the one seen before, and closes another.
 func isInode(fd int, seen Inode) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+	err := unix.Fstat(fd, &st)
+	if err == nil && InodeOf(&st) != seen {
+		err = failure.ErrReplaced
 	}
-	if InodeOf(&st) != seen {
-		return failure.ErrReplaced
+	if err != nil {
+		unix.Close(fd)
 	}
-	return nil
+	return err
 }

@@ -11,8 +11,6 @@ import (
 	"sort"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/netfilter"
 	"github.com/slipway-dev/slipway/internal/remedy"
@@ -152,23 +150,29 @@ func (r Rule) describe(tool string) string {
 // Delete deletes the objects of each family with one run of iptables-restore,
 // which changes each table in one transaction and leaves all other rules in it
 // as they are, their counters included. Where it refuses, the objects are tried
-// one by one. It calls done for each object that it came to before ctx was done,
-// by its index.
+// one by one, as long as some go: a chain may be in use by another one that goes after it. It
+// calls done for each object that it came to before ctx was done, by its index.
 func Delete(ctx context.Context, owned netfilter.Owned, objects []Object, done func(i int, err error)) {
 	for _, f := range netfilter.Families() {
 		var mine []int
-		var all []Object
 		for i, object := range objects {
 			if object.family() == f.Name {
-				mine, all = append(mine, i), append(all, object)
+				mine = append(mine, i)
 			}
 		}
 		if len(mine) == 0 || ctx.Err() != nil {
 			continue
 		}
+		// Of equal rules the kernel takes the first, so the last one goes first.
+		sort.SliceStable(mine, func(a, b int) bool { return objects[mine[b]].after() < objects[mine[a]].after() })
+		var all []Object
+		for _, i := range mine {
+			all = append(all, objects[i])
+		}
 		err := deleteAll(ctx, f, owned, all)
 		if err != nil && !isLocked(err) && ctx.Err() == nil {
-			deleteSingly(ctx, f, owned, all, func(i int, err error) { done(mine[i], err) })
+			remove := func(i int) error { return deleteAll(ctx, f, owned, all[i:i+1]) }
+			netfilter.WhileSomeGo(ctx, len(all), remove, func(i int, err error) { done(mine[i], err) })
 			continue
 		}
 		for _, i := range mine {
@@ -181,18 +185,6 @@ func Delete(ctx context.Context, owned netfilter.Owned, objects []Object, done f
 // memory (iptables(8): RESOURCE_PROBLEM).
 func isLocked(err error) bool {
 	return hosttool.ExitCode(err) == 4
-}
-
-// deleteSingly goes on for as long as something goes: a chain may be in use by
-// another one that goes after it. Of equal rules the kernel takes the first, so
-// the last one goes first.
-func deleteSingly(ctx context.Context, f netfilter.Family, owned netfilter.Owned, objects []Object, done func(i int, err error)) {
-	var todo []int
-	for i := range objects {
-		todo = append(todo, i)
-	}
-	sort.SliceStable(todo, func(a, b int) bool { return objects[todo[b]].after() < objects[todo[a]].after() })
-	netfilter.WhileSomeGo(ctx, todo, func(i int) error { return deleteAll(ctx, f, owned, objects[i:i+1]) }, done)
 }
 
 // deleteAll deletes those objects that are still there.
@@ -222,20 +214,11 @@ func deleteAll(ctx context.Context, f netfilter.Family, owned netfilter.Owned, o
 	return err
 }
 
-// capabilityHint names the capabilities that the tool needs and cannot get; its
+// capabilityHint names the capabilities that the tool needs and does not get; its
 // own message does not.
 func capabilityHint(err error) error {
-	if err == nil {
-		return nil
+	if missing := remedy.Missing(remedy.NetAdmin, remedy.NetRaw); err != nil && len(missing) > 0 {
+		return remedy.Add(err, "needs "+remedy.Names(missing...))
 	}
-	var missing []remedy.Capability
-	for _, c := range []remedy.Capability{remedy.NetAdmin, remedy.NetRaw} {
-		if may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0); err == nil && may == 0 {
-			missing = append(missing, c)
-		}
-	}
-	if len(missing) == 0 {
-		return err
-	}
-	return remedy.Add(err, "needs "+remedy.Names(missing...))
+	return err
 }

@@ -4,6 +4,7 @@
 package iptables
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -135,7 +136,7 @@ func hasKey[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; retur
 
 // SortedChains returns the chains in the order of their tables and names.
 func (s *Ruleset) SortedChains() []Chain {
-	return netfilter.SortedBy(s.Chains, func(c Chain) string { return c.Table + " " + c.Name + " " + c.Family })
+	return slices.SortedFunc(maps.Keys(s.Chains), func(a, b Chain) int { return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Name, b.Name)) })
 }
 
 // deletions writes the input of iptables-restore: the rules in other owners' chains go
