@@ -19,7 +19,6 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/slipway-dev/slipway/internal/hosttool"
-	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -65,26 +64,10 @@ func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, e
 	case ctx.Err() != nil: // although the caller has time left
 		return nil, fmt.Errorf("did not answer within %s", versionLimit)
 	case errors.Is(err, fs.ErrNotExist): // not the plugin: it has been found
-		return nil, remedy.Add(err, "this host does not have "+interpreter(path))
+		return nil, remedy.Add(err, "this host does not have its interpreter, or the loader that it is linked for")
 	default:
 		return nil, pluginError(err, stdout.kept, stderr.kept)
 	}
-}
-
-// interpreter names the program without which the kernel does not run the one at path.
-func interpreter(path string) string {
-	f, err := input.Open(path)
-	if err != nil {
-		return "the plugin any more"
-	}
-	defer f.Close()
-	head := make([]byte, 256) // as much as the kernel looks at: BINPRM_BUF_SIZE
-	n, _ := f.Read(head)
-	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	if script, ok := strings.CutPrefix(line, "#!"); ok && len(strings.Fields(script)) > 0 {
-		return "its interpreter " + strings.Fields(script)[0]
-	}
-	return "the loader that it is linked for: use a static one"
 }
 
 func (r *runner) placeOf(path string) string {

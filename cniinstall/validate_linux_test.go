@@ -104,7 +104,7 @@ func TestCNI2_PluginThatFails(t *testing.T) {
 		"stderr":      {"#!/bin/sh\necho no library >&2\nexit 127\n", `exit status 127: "no library"`},
 		"protocol":    {"#!/bin/sh\necho '{\"code\":4,\"msg\":\"boom\",\"details\":\"bad\"}'\nexit 1\n", "boom; bad"},
 		"no JSON":     {"#!/bin/sh\necho hello\n", "decoding version info"},
-		"interpreter": {"#!/no/such/sh -e\nexit 0\n", "no such file or directory (this host does not have its interpreter /no/such/sh)"},
+		"interpreter": {"#!/no/such/sh -e\nexit 0\n", "no such file or directory (this host does not have its interpreter, or the loader that it is linked for)"},
 		"no program":  {"\x7fELF, but not really", "exec format error"},
 		"too much":    {"#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' ' '\n" + script("0.3.1", "1.0.0"), "unexpected end of JSON input"},
 	}

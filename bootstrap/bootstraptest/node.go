@@ -4,7 +4,6 @@
 package bootstraptest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -138,33 +137,16 @@ func (c *Cmd) Run() error {
 	return err
 }
 
-// Output runs the program and returns what it wrote to standard output. If it
-// exits with an error and Stderr is nil, the [exec.ExitError] holds what it
-// wrote to standard error.
-func (c *Cmd) Output() ([]byte, error) {
-	if c.Stdout != nil {
-		return nil, errors.New("output: Stdout is set already")
-	}
-	var stdout, stderr bytes.Buffer
-	c.Stdout = &stdout
-	if c.Stderr == nil {
-		c.Stderr = &stderr
-	}
-	err := c.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		exit.Stderr = stderr.Bytes()
-	}
-	return stdout.Bytes(), err
-}
+// Output is that of [exec.Cmd].
+func (c *Cmd) Output() ([]byte, error) { return c.output((*exec.Cmd).Output) }
 
-// CombinedOutput runs the program and returns what it wrote to standard output
-// and standard error.
-func (c *Cmd) CombinedOutput() ([]byte, error) {
-	if c.Stdout != nil || c.Stderr != nil {
-		return nil, errors.New("combined output: Stdout or Stderr is set already")
-	}
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	err := c.Run()
-	return out.Bytes(), err
+// CombinedOutput is that of [exec.Cmd].
+func (c *Cmd) CombinedOutput() ([]byte, error) { return c.output((*exec.Cmd).CombinedOutput) }
+
+func (c *Cmd) output(of func(*exec.Cmd) ([]byte, error)) (out []byte, err error) {
+	err = c.node.node.Run(c.command, func() (err error) {
+		out, err = of(c.command)
+		return err
+	})
+	return out, err
 }

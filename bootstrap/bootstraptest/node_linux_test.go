@@ -30,9 +30,9 @@ func TestCmdOutputs(t *testing.T) {
 	require.ErrorContains(t, cmd.Wait(), "not started")
 	cmd.Stdout = os.Stdout
 	_, err = cmd.Output()
-	require.ErrorContains(t, err, "set already")
+	require.ErrorContains(t, err, "already set")
 	_, err = cmd.CombinedOutput()
-	require.ErrorContains(t, err, "set already")
+	require.ErrorContains(t, err, "already set")
 	require.Error(t, node.Command("/does/not/exist").Run())
 }
 

@@ -32,7 +32,6 @@ type reservation struct {
 	name    string
 	sandbox string
 	damage  string // why it names no sandbox; empty if it does
-	stuck   string // why it can only be reported; empty if it can be moved aside
 	since   time.Time
 }
 
@@ -99,8 +98,6 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 	}
 	r := reservation{name: name, since: info.ModTime()}
 	switch {
-	case info.IsDir(): // its content may be anything
-		r.damage, r.stuck = "it is a directory", "it is a directory"
 	case !info.Mode().IsRegular():
 		r.damage = "it is not a regular file"
 	case info.Size() == 0:
@@ -109,7 +106,7 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 		r.damage = fmt.Sprintf("it has %d bytes", info.Size())
 	}
 	if r.damage != "" {
-		return r, r.lookAside(dir)
+		return r, nil
 	}
 	text, err := dir.ReadFile(name, maxContent)
 	if err != nil {
@@ -120,19 +117,7 @@ func readReservation(dir *durable.Dir, name string) (reservation, error) {
 		return r, nil
 	}
 	r.damage = fmt.Sprintf("it names no sandbox, but holds %q", strings.ToValidUTF8(string(text[:min(len(text), 40)]), "?"))
-	return r, r.lookAside(dir)
-}
-
-// lookAside notes a directory in the place to which the file must be moved.
-func (r *reservation) lookAside(dir *durable.Dir) error {
-	info, err := dir.Lstat(r.name + corrupt)
-	switch {
-	case isGone(err):
-		return nil
-	case err == nil && info.IsDir() && r.stuck == "":
-		r.stuck = fmt.Sprintf("%s, and cannot be moved aside: %s is a directory", r.damage, r.name+corrupt)
-	}
-	return err
+	return r, nil
 }
 
 // release removes the file or moves it aside, if it is unchanged since read. The lock is

@@ -58,19 +58,6 @@ func (s Store) Check(ctx context.Context) ([]string, error) {
 	return changes, nil
 }
 
-// Advise names the addresses that host-local cannot give because a directory is in the
-// place of their file, or of the file it would be moved to. Others are still released.
-func (s Store) Advise(ctx context.Context) (advice []string, err error) {
-	all, err := s.reservations(ctx)
-	for _, r := range all {
-		if r.stuck != "" {
-			advice = append(advice, fmt.Sprintf("host-local cannot assign the address %s while %s exists: %s (inspect it, and remove it)",
-				r.name, filepath.Join(cmp.Or(s.DataDir, defaultDataDir), s.Network, r.name), r.stuck))
-		}
-	}
-	return advice, err
-}
-
 // Apply releases the addresses and moves aside the files that name no sandbox.
 func (s Store) Apply(ctx context.Context) error {
 	leaks, err := s.leaks(ctx)
@@ -129,8 +116,9 @@ func (s Store) open() (*durable.Dir, error) {
 	return dir, nil
 }
 
-// reservations lists the old enough reservations.
-func (s Store) reservations(ctx context.Context) (all []reservation, err error) {
+// leaks lists the reservations to release.
+func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
+	var all []reservation
 	err = s.on(ctx, func(ctx context.Context) error {
 		dir, err := s.open()
 		if err != nil || dir == nil {
@@ -140,12 +128,6 @@ func (s Store) reservations(ctx context.Context) (all []reservation, err error) 
 		all, err = s.read(ctx, dir)
 		return err
 	})
-	return all, err
-}
-
-// leaks lists the reservations to release.
-func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
-	all, err := s.reservations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +136,7 @@ func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if r.stuck == "" && (r.damage != "" || !known[r.sandbox]) {
+		if r.damage != "" || !known[r.sandbox] {
 			leaks = append(leaks, r)
 		}
 	}

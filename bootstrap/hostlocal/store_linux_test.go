@@ -26,8 +26,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-var _ bootstrap.Adviser = hostlocal.Store{}
-
 const network = "agent"
 
 // node has host-local's store, and a runtime.
@@ -166,11 +164,12 @@ func TestRDY4_ACorruptFileIsMovedAsideAndTheRestKept(t *testing.T) {
 		`move the reservation of 10.9.0.4 aside, to 10.9.0.4.corrupt: it names no sandbox, but holds "\x00\x00\x00\x00\x00\x00\x00\x00\x00"`,
 		"move the reservation of 10.9.0.5 aside, to 10.9.0.5.corrupt: it has 2000 bytes",
 		`move the reservation of 10.9.0.8 aside, to 10.9.0.8.corrupt: it names no sandbox, but holds "../alive\r\neth0"`,
+		"move the reservation of 10.9.0.9 aside, to 10.9.0.9.corrupt: it is not a regular file",
 		"release 10.9.0.10: the container runtime does not know the sandbox gone",
 	}, changes)
 	require.NoError(t, n.store().Apply(t.Context()))
 	require.Equal(t, []string{
-		"10.9.0.2", "10.9.0.3.corrupt", "10.9.0.4.corrupt", "10.9.0.5.corrupt", "10.9.0.6", "10.9.0.7", "10.9.0.8.corrupt", "10.9.0.9", "notes",
+		"10.9.0.2", "10.9.0.3.corrupt", "10.9.0.4.corrupt", "10.9.0.5.corrupt", "10.9.0.6", "10.9.0.7", "10.9.0.8.corrupt", "10.9.0.9.corrupt", "notes",
 	}, n.names())
 	left, err := n.store().Check(t.Context())
 	require.NoError(t, err)
@@ -306,28 +305,22 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	require.FileExists(t, elsewhere)
 }
 
-// A directory in the place of a file keeps one address reserved, and is reported; the other
-// addresses are released each time.
-func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
+// A directory in the place of a file is moved aside. What cannot be is an error each time; the other
+// addresses are released nevertheless.
+func TestRDY4_ADirectoryIsMovedAside(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.3", "") // to be moved to where a directory is
-	for _, dir := range []string{"10.9.0.2", "10.9.0.2.corrupt", "10.9.0.3.corrupt"} {
+	for _, dir := range []string{"10.9.0.2", "10.9.0.3.corrupt"} {
 		require.NoError(t, os.MkdirAll(n.path(dir+"/full"), 0o755))
 	}
 	n.age("10.9.0.2")
 	for range 2 {
 		n.write("10.9.0.4", "gone\r\neth0")
-		require.NoError(t, n.store().Apply(t.Context()))
-		require.Equal(t, []string{"10.9.0.2", "10.9.0.2.corrupt", "10.9.0.3", "10.9.0.3.corrupt"}, n.names())
-		changes, err := n.store().Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
-		advice, err := n.store().Advise(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{
-			"host-local cannot assign the address 10.9.0.2 while " + n.path("10.9.0.2") + " exists: it is a directory (inspect it, and remove it)",
-			"host-local cannot assign the address 10.9.0.3 while " + n.path("10.9.0.3") + " exists: it is empty, and cannot be moved aside: 10.9.0.3.corrupt is a directory (inspect it, and remove it)",
-		}, advice)
+		err := n.store().Apply(t.Context())
+		require.ErrorContains(t, err, "release the address 10.9.0.3: ")
+		require.NotContains(t, err.Error(), "10.9.0.2")
+		require.Equal(t, []string{"10.9.0.2.corrupt", "10.9.0.3", "10.9.0.3.corrupt"}, n.names())
+		require.DirExists(t, n.path("10.9.0.2.corrupt/full"))
 	}
 }
 

@@ -11,12 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // Content is the state of a node on which the file at Path has this content, mode and owner:
@@ -28,14 +25,9 @@ type Content struct {
 	// Path is absolute, without ".." elements, and not below /proc, /sys or /dev.
 	Path string
 
-	// Bytes is the content. For an empty file it is empty but not nil.
+	// Bytes is the content. For an empty file it is empty but not nil. If it is not known before
+	// the plan runs, a bootstrap.Step's Prepare returns the Content.
 	Bytes []byte
-
-	// Render, if set, returns the content in place of Bytes, for content that is not
-	// known before the plan runs. A plan calls it on the host, once per run if it
-	// succeeds; read files of the container in Step.Prepare instead. Without a plan,
-	// Check and Apply call it each time, so it must return the same content.
-	Render func(ctx context.Context) ([]byte, error)
 
 	// Mode holds the permission bits, whatever the umask. Zero means 0600, since agents
 	// mostly write credentials; set it for a file that others read.
@@ -71,10 +63,8 @@ func (c Content) validate() error {
 	case err != nil:
 	case isLock(c.clean()):
 		err = errors.New("it is a lock that others hold, and is never replaced")
-	case c.Bytes == nil && c.Render == nil:
-		err = errors.New("no content is given: set Bytes, to []byte{} for an empty file, or Render")
-	case c.Bytes != nil && c.Render != nil:
-		err = errors.New("both Bytes and Render are set")
+	case c.Bytes == nil:
+		err = errors.New("no content is given: set Bytes, to []byte{} for an empty file")
 	case c.Mode&^fs.ModePerm != 0:
 		err = fmt.Errorf("its mode %v has more than permission bits", c.Mode)
 	case c.UID < 0 || c.GID < 0:
@@ -89,8 +79,7 @@ func (c Content) validate() error {
 func (c Content) path() Path    { return Path{c.Path, typeFileOrCreate} }
 func (c Content) clean() string { return c.path().clean() }
 
-// Wants lists the file, after the missing directories above it if Parents is set. That the
-// content cannot be rendered yet is an error of the file's: an earlier step may help.
+// Wants lists the file, after the missing directories above it if Parents is set.
 func (c Content) Wants(ctx context.Context) (wants ledger.Wants, err error) {
 	if err := errors.Join(c.validate(), ctx.Err()); err != nil {
 		return wants, err
@@ -99,33 +88,14 @@ func (c Content) Wants(ctx context.Context) (wants ledger.Wants, err error) {
 		wants.List, err = ledger.DirWants(filepath.Dir(c.clean()), dirMode)
 	}
 	parentsErr := hint("make the directory of host path "+c.Path, err)
-	content, renderErr := c.content(ctx)
-	file := ledger.FileWant(c.clean(), cmp.Or(c.Mode, 0o600), content)
+	file := ledger.FileWant(c.clean(), cmp.Or(c.Mode, 0o600), c.Bytes)
 	file.To.UID, file.To.GID = cmp.Or(c.UID, file.To.UID), cmp.Or(c.GID, file.To.GID)
 	file.Secret, file.Rewritten = c.Secret, c.Rewritten
 	file.Ready = func(context.Context) error {
-		return cmp.Or(c.look(), parentsErr, renderErr)
+		return cmp.Or(c.look(), parentsErr)
 	}
 	wants.List = append(wants.List, file)
 	return wants, nil
-}
-
-// content is that of the file.
-func (c Content) content(ctx context.Context) ([]byte, error) {
-	if c.Render == nil {
-		return c.Bytes, nil
-	}
-	content, err := once.Do(ctx, rendered{c.clean(), reflect.ValueOf(c.Render).Pointer()}, c.Render)
-	if err != nil {
-		return nil, fmt.Errorf("render host path %s: %w", c.Path, err)
-	}
-	return slices.Clone(content), nil
-}
-
-// rendered is the context key of a run's rendered content.
-type rendered struct {
-	path string
-	by   uintptr
 }
 
 // look returns an error if the file cannot be put at the path.

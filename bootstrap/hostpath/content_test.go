@@ -5,7 +5,6 @@ package hostpath_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -58,29 +57,6 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
 	require.NoDirExists(t, dir+"/state")
-}
-
-// A content that changes with each call is rendered once per run.
-func TestHP3_RenderedOnceARun(t *testing.T) {
-	dir := t.TempDir()
-	path, calls, away := filepath.Join(dir, "token"), 0, errors.New("the issuer is away")
-	c := hostpath.Content{Path: path, Render: func(ctx context.Context) ([]byte, error) {
-		if calls++; calls == 3 {
-			return nil, away
-		}
-		return fmt.Append(nil, "token ", calls), ctx.Err()
-	}}
-	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
-	requireContent(t, path, "token 1")
-	_, err := on(dir, c).Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 2, calls)
-
-	_, err = on(dir, c).Check(t.Context())
-	require.ErrorIs(t, err, away)
-	require.ErrorContains(t, err, "render host path "+path)
-	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
-	requireContent(t, path, "token 4")
 }
 
 // Check warns that the secret a file replaces is not kept; the content appears nowhere.
@@ -186,7 +162,6 @@ func TestHP3_Refuses(t *testing.T) {
 
 func TestHP3_FieldsAreValidated(t *testing.T) {
 	text := []byte("x")
-	render := func(context.Context) ([]byte, error) { return text, nil }
 	for want, c := range map[string]hostpath.Content{
 		"is not absolute":                       {Path: "conf", Bytes: text},
 		`has a ".." in it`:                      {Path: "/etc/../conf", Bytes: text},
@@ -195,7 +170,6 @@ func TestHP3_FieldsAreValidated(t *testing.T) {
 		"below /sys":                            {Path: "/sys/power/state", Bytes: text},
 		"is never replaced":                     {Path: "/run/xtables.lock", Bytes: text},
 		"no content is given: set Bytes":        {Path: "/etc/conf"},
-		"both Bytes and Render are set":         {Path: "/etc/conf", Bytes: text, Render: render},
 		"more than permission bits":             {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
 		"owner -1:0 is not a user and group ID": {Path: "/etc/conf", Bytes: text, UID: -1},
 	} {

@@ -235,13 +235,21 @@ func kept(dir *durable.Dir) (total int64, err error) {
 	return total, nil
 }
 
-// copyInto is copyContent into a new file, which shares the blocks of another where the file
-// system can.
+// copyInto is copyContent into a new file. From another file, the kernel copies, and shares the
+// blocks where the file system can (copy_file_range(2)): unlike a link, the copy keeps its content
+// when the other one is written to.
 func copyInto(ctx context.Context, f *os.File, r io.Reader, s *State) error {
-	if clone(f, r) {
-		return copyContent(ctx, io.Discard, f, s)
+	source, isFile := r.(*os.File)
+	if !isFile {
+		return copyContent(ctx, f, r, s)
 	}
-	return copyContent(ctx, f, r, s)
+	if _, err := f.ReadFrom(io.LimitReader(source, maxContent+1)); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return copyContent(ctx, io.Discard, f, s)
 }
 
 // copyContent copies the content of state s, and returns an error if r has another. If its

@@ -5,12 +5,7 @@
 
 package ledger
 
-import (
-	"io"
-	"os"
-)
-
-func clone(*os.File, io.Reader) bool { return false }
+import "os"
 
 // xattrs returns nil: they are known on Linux only.
 func xattrs(*os.File) (map[string][]byte, error) { return nil, nil }

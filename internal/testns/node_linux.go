@@ -130,7 +130,10 @@ func (n *Node) Proc() string { return filepath.Join(n.initDir(), "root/proc") }
 // StartCommand starts cmd in all namespaces and in the cgroup of the node, with / as its
 // working directory unless cmd.Dir names another. Killing cmd.Process kills the program
 // itself. The caller waits for it before Close.
-func (n *Node) StartCommand(cmd *exec.Cmd) error {
+func (n *Node) StartCommand(cmd *exec.Cmd) error { return n.Run(cmd, cmd.Start) }
+
+// Run is StartCommand for another method of cmd that starts it, such as Output.
+func (n *Node) Run(cmd *exec.Cmd, start func() error) error {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
@@ -151,7 +154,7 @@ func (n *Node) StartCommand(cmd *exec.Cmd) error {
 		if err := unix.Setns(int(pid.Fd()), unix.CLONE_NEWPID); err != nil {
 			return fmt.Errorf("enter the node's pid namespace (needs CAP_SYS_ADMIN): %w", err)
 		}
-		return cmd.Start()
+		return start()
 	})
 }
 

@@ -51,5 +51,6 @@ func StartNode(context.Context, NodeOptions) (*Node, error) {
 func (*Node) Proc() string                                          { return "" }
 func (*Node) Do(context.Context, func(context.Context) error) error { return nil }
 func (*Node) StartCommand(*exec.Cmd) error                          { return nil }
+func (*Node) Run(*exec.Cmd, func() error) error                     { return nil }
 func (*Node) Kill() error                                           { return nil }
 func (*Node) Close() error                                          { return nil }
