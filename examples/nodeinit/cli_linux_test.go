@@ -4,14 +4,18 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
@@ -267,16 +271,25 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 // If another program keeps making what cleanup removes, cleanup fails.
 func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
 	n := newParallelNode(t)
-	n.shell("mkdir -p /run/cilium/many /etc/cni/net.d && cd /run/cilium/many && seq 5000 | xargs touch && ip link add cilium_host type veth peer name cilium_net")
-	again := n.Command("sh", "-c", "while [ -e /sys/class/net/cilium_host ]; do :; done; mkdir -p /var/lib/cilium; : > /var/lib/cilium/again; echo made")
-	out, err := again.StdoutPipe()
+	n.shell("ip link add cilium_host type veth peer name cilium_net")
+	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	require.NoError(t, again.Start())
-	o := n.run("cleanup", "--all-state", "-f")
-	_, err = out.Read(make([]byte, 5))
+	_, err = w.Write(make([]byte, 16*os.Getpagesize())) // it is full, so that cleanup waits with its list
 	require.NoError(t, err)
-	require.NoError(t, again.Wait())
-	require.Equal(t, 1, o.code, o.stdout)
+	var stdout, stderr bytes.Buffer
+	cmd := n.Command(binary, "cleanup", "--all-state", "-f")
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	require.Eventually(t, func() bool {
+		said, err := exec.Command("sh", "-c", fmt.Sprintf("cat /proc/%d/task/*/syscall", cmd.Process.Pid)).Output()
+		return err == nil && strings.Contains("\n"+string(said), fmt.Sprintf("\n%d 0x1 ", unix.SYS_WRITE))
+	}, time.Minute, 5*time.Millisecond)
+	n.shell("mkdir -p /var/lib/cilium; : > /var/lib/cilium/again")
+	_, err = stdout.ReadFrom(r)
+	require.NoError(t, err)
+	o := finish(t, cmd.Wait, &stdout, &stderr)
+	require.Equal(t, 1, o.code, o.stderr)
 	require.Contains(t, o.stderr, "/var/lib/cilium")
 	n.ok("cleanup", "--all-state", "-f")
 }
