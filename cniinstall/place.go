@@ -150,7 +150,7 @@ func (i Install) misplaced() (advice []string) {
 		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, i.remedy()))
 	}
 	if i.chosen && i.RuntimeErr != nil {
-		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr))
+		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so %s and %s are assumed: %v", i.BinDir, i.ConfDir, i.RuntimeErr))
 	}
 	return advice
 }

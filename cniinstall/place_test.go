@@ -59,7 +59,7 @@ func TestResolveDirsOfARuntimeThatDoesNotSay(t *testing.T) {
 	i := n.auto(cri.CNI{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
 	i.Plugins, i.Config = nil, nil // they are the test machine's
-	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, n.advice(i))
+	require.Equal(t, []string{"no container runtime says where it looks, so /opt/cni/bin and /etc/cni/net.d are assumed: no runtime answers"}, n.advice(i))
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
 	i = n.auto(cri.CNI{}, unknown)

@@ -116,7 +116,9 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 		require.Empty(t, applied.Diff(n.state()))
 	}
 	o := n.ok("uninstall", "--any-owner")
-	require.Contains(t, o.stdout, "nothing is recorded", "that is one agent's")
+	const others = ` of agent "cilium", but of first,`
+	require.Contains(t, o.stdout, "nothing is recorded in /var/lib/slipway"+others+" second, third\n")
+	require.Contains(t, n.ok("status", "--agent", "cilium").stdout, "nothing is recorded"+others)
 	require.Empty(t, applied.Diff(n.state()))
 	end()
 

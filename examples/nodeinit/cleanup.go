@@ -104,7 +104,11 @@ func (a *app) nothingSelected(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "--%s would remove %d objects; --dry-run lists them\n", c.Scope, len(found.Items))
+		if n := len(found.Items); n == 0 {
+			fmt.Fprintf(a.stdout, "--%s would remove nothing\n", c.Scope)
+		} else {
+			fmt.Fprintf(a.stdout, "--%s would remove %d objects; --dry-run lists them\n", c.Scope, n)
+		}
 	}
 	return nil
 }

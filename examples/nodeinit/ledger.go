@@ -140,6 +140,18 @@ func agentIn(agents []ledger.Agent, name string) *ledger.Agent {
 	return &agents[i]
 }
 
+// butOf completes "nothing is recorded", which is said of one agent, where others are recorded.
+func butOf(agent string, others []ledger.Agent) string {
+	if len(others) == 0 {
+		return ""
+	}
+	var names []string
+	for _, other := range others {
+		names = append(names, other.Name)
+	}
+	return fmt.Sprintf(" of agent %q, but of %s", agent, strings.Join(names, ", "))
+}
+
 // locked calls do under the node's lock: one run at a time.
 func (a *app) locked(ctx context.Context, do func() error) error {
 	unlock, err := a.host().Lock(ctx, a.owner)

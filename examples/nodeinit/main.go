@@ -348,6 +348,9 @@ func (a *app) unknownFlag(c *cobra.Command, err error) error {
 		if name, isLong := strings.CutPrefix(flag, "--"); isLong && name != "" && c.Flag(name) == nil {
 			return fmt.Errorf("%w%s", err, didYouMean(flag, known))
 		}
+		if flag == "-o" && slices.Contains(known, "--output") { // as of kubectl; it is another flag of cleanup
+			return fmt.Errorf("%w: did you mean --output?", err)
+		}
 	}
 	return err
 }

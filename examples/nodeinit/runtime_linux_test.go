@@ -92,7 +92,7 @@ func TestCLN12_CleanupSaysWhereItAssumesTheRuntimeToLook(t *testing.T) {
 	n.shell("mkdir -p /etc/own; touch /etc/own/99-zzz-override_cilium.conf")
 	for _, how := range []string{"--dry-run", "-f"} {
 		o := n.ok("cleanup", "--all-state", how, "--sysctl-conf-dir", "/etc/own")
-		require.Contains(t, o.stderr, "no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: find the container runtime: no container runtime listens")
+		require.Contains(t, o.stderr, "no container runtime says where it looks, so /opt/cni/bin and /etc/cni/net.d are assumed: find the container runtime: no container runtime listens")
 		require.Contains(t, o.stdout, "/etc/own/99-zzz-override_cilium.conf")
 	}
 	require.Empty(t, n.shell("ls /etc/own"))

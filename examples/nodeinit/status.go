@@ -53,6 +53,7 @@ type nodeStatus struct {
 	Left     []string        `json:"left"` // in place, with an agent's mark and no record
 	Orphans  []ledger.Marked `json:"orphans"`
 	Error    string          `json:"error,omitempty"`
+	butOf    string
 }
 
 type agentStatus struct {
@@ -108,6 +109,9 @@ func (a *app) nodeStatus(ctx context.Context) nodeStatus {
 		if !isOther(agent.Name) {
 			v.Agents = append(v.Agents, a.agentStatus(agent, records))
 		}
+	}
+	if len(v.Agents) == 0 {
+		v.butOf = butOf(a.agent, agents)
 	}
 	if err := cmp.Or(err, recordsErr, orphansErr); err != nil {
 		v.Error = err.Error()
@@ -203,7 +207,7 @@ func (v nodeStatus) text() string {
 	var b strings.Builder
 	head := v.StateDir + ": " + v.State
 	if len(v.Agents)+len(v.Records)+len(v.Damaged) == 0 && v.Error == "" {
-		head += "; nothing is recorded"
+		head += "; nothing is recorded" + v.butOf
 	}
 	item(&b, "", head)
 	field(&b, "error", v.Error)

@@ -291,7 +291,7 @@ func (a *app) table() []group {
 			{name: "show-values", to: &a.showValues, on: resolves, help: "print the values of keys that look secret, such as etcd-password, instead of masking them"},
 			{name: "quiet", short: "q", to: &a.quiet, off: offAll, help: "print only errors, and the document of --output=json"},
 			{name: "log-format", to: &a.logFormat, off: offAll, def: formatText, choices: []string{formatText, formatJSON}, help: "text or json"},
-			{name: "log-level", to: &a.logLevel, off: offAll, def: "warn", choices: []string{"warn", "info", "debug", "error"}, help: "debug, info, warn or error"},
+			{name: "log-level", to: &a.logLevel, off: offAll, def: "warn", choices: []string{"warn", "info", "debug", "error"}, help: "debug, info, warn or error; with --output=json info, for the progress, if not given"},
 		}},
 	}
 }

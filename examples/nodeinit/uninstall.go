@@ -191,7 +191,11 @@ func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
 		if a.output == formatJSON {
 			out = a.stderr
 		}
-		fmt.Fprintf(out, "nothing is recorded in %s\n", bootstrap.OneLine(a.stateDir))
+		agents, err := a.agents(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "nothing is recorded in %s%s\n", bootstrap.OneLine(a.stateDir), butOf(a.agent, agents))
 	}
 	return errors.Join(errs...)
 }
