@@ -78,7 +78,7 @@ func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 	var b strings.Builder
 	for _, line := range []string{
 		"aply", "apply --sourc node", "apply --lock-timout 1s", "apply --timeout=-5s", "check -o json", "apply --timeout soon", "apply --timeout 5", "apply now",
-		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward", "guard",
+		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward",
 		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=",
 		"completion tcsh", "completion bsh", "release --adopt",
