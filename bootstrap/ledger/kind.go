@@ -75,7 +75,7 @@ type Kind struct {
 	Sweep func(ctx context.Context, object string) error
 	// Keeps returns why an object cannot go, given the other objects' states after the
 	// undoing; empty if it can. Then something on the node needs it, which is no failure. If
-	// it is a failure, the error matches ErrChanged, and such an object can be left for good.
+	// it is a failure, the error matches ErrChanged, and such an object can be left as it is.
 	Keeps func(ctx context.Context, object string, after StateAfter) (why string, err error)
 	// Lost returns why an original could not come back; empty if it could. Undoing then
 	// leaves the object as it is.

@@ -120,7 +120,7 @@ func TestPLAN14_RecordsOfContainersAreForgottenAndReleased(t *testing.T) {
 }
 
 // An object that says itself whose it is, and is not recorded, is an orphan, unless it was
-// left for good. That is remembered until it has gone, or is claimed again.
+// left in place. That is remembered until it has gone, or is claimed again.
 func TestPLAN18_Orphans(t *testing.T) {
 	c := newContainer()
 	c.kind.Find = func(context.Context) (found []ledger.Marked, err error) {

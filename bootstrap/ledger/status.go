@@ -19,7 +19,7 @@ import (
 type Status struct {
 	Records []Record `json:"records,omitempty"`
 	Damaged []string `json:"damaged,omitempty"` // the IDs of objects whose records cannot be read
-	Left    []string `json:"left,omitempty"`    // the IDs of marked objects that were left for good
+	Left    []string `json:"left,omitempty"`    // the IDs of marked objects that were left in place
 }
 
 // Record describes the record of an object. In IDs, and in JSON, what JSON cannot hold has the
@@ -187,11 +187,11 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 	return left
 }
 
-// maxLeft is how many objects are remembered that were left for good.
+// maxLeft is how many objects are remembered that were left in place.
 const maxLeft = 1000
 
 // updateLeft remembers originals that came back and carry a mark themselves, such as a drop-in
-// that an administrator had edited, and drops objects that were left for good and have gone.
+// that an administrator had edited, and drops objects that were left in place and have gone.
 func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	left := slices.Clone(s.head.Left)
 	for _, w := range works {

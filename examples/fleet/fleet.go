@@ -161,7 +161,7 @@ var withNodeinit = map[string]string{
 	"ledger.two-agents":          "nodeinit --agent NAME gives it one, and apply --take-over takes it over.",
 	"ledger.unreadable":          "nodeinit status on the node names them; nodeinit forget OBJECT drops one, and --damaged all, and keeps the other records.",
 	"ledger.conflict":            "nodeinit apply --override makes this agent prevail, and nodeinit release --agent NAME gives up the wishes of one that has gone.",
-	"ledger.changed":             "nodeinit status on the node lists such objects; nodeinit forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",
+	"ledger.changed":             "nodeinit status on the node lists such objects; nodeinit forget OBJECT leaves one as it is, and nodeinit uninstall --accept-kept all of them.",
 	"cgroup.foreign":             "nodeinit --cgroup-root names another path.",
 	"cgroup.not-root":            "nodeinit --cgroup-repair replaces it.",
 	"bpffs.foreign":              "nodeinit --bpf-root names another path, and --bpf-fallback one for nodes where that is taken.",
