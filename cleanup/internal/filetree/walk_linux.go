@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxLevels   = 512 // of directories, which are open at a time: deeper entries remain
+	maxLevels   = 1024 // of directories, which are open at a time: deeper entries remain
 	namesAtOnce = 256
 )
 
