@@ -16,7 +16,8 @@
 // Mounting needs CAP_SYS_ADMIN. A new mount keeps the options of the node's hierarchy,
 // such as nsdelegate and memory_recursiveprot, which it would otherwise reset for every
 // mount. Looking changes nothing and needs no capability: in the initial cgroup namespace,
-// the host's root is inode 1; in any other, mountinfo names it. /proc must be mounted.
+// the host's root is inode 1; in any other, it is compared with a detached cgroup2 or, if
+// none can be made, mountinfo decides. /proc must be mounted.
 //
 // Errors name the path and, if the kernel denies a call, the missing permission;
 // they wrap the kernel's error. Callers can branch on [ErrForeign]; a

@@ -5,7 +5,9 @@ package fsmount
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,16 +39,33 @@ const (
 )
 
 // cgroupRoot returns "/" for a mount of the root of the thread's cgroup namespace, which
-// is what a new mount shows. Outside the initial namespace mountinfo tells: it names roots
-// as that namespace has them.
+// is what a new mount shows. None is made to compare with in the initial namespace, where
+// it would set the options of the whole hierarchy (see keepOptions), nor if that cannot be
+// excluded: mountinfo decides then, and if none can be made.
 func (s *status) cgroupRoot() (string, error) {
 	var own unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/cgroup", &own); err == nil && own.Ino == initialCgroupNamespace {
+	err := unix.Stat("/proc/thread-self/ns/cgroup", &own)
+	if err == nil && own.Ino == initialCgroupNamespace {
 		return map[bool]string{true: "/"}[s.stat.Ino == rootCgroup], nil
 	}
-	infos, err := Mounts(Real{})
-	m, _ := byID(infos, s.id)
-	return m.Root, err
+	fd := -1
+	if err == nil {
+		fd, err = detached("none", cgroup2, "")
+	}
+	if refused(err) || errors.Is(err, fs.ErrNotExist) {
+		infos, err := Mounts(Real{})
+		m, _ := byID(infos, s.id)
+		return m.Root, err
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the host's root cgroup: %w", err)
+	}
+	defer unix.Close(fd)
+	its, err := describe(fd, "detached cgroup2")
+	if err == nil && its.directory() == s.directory() {
+		return "/", nil
+	}
+	return "", err
 }
 
 // status is the kernel's description of an open path.
@@ -55,6 +74,11 @@ type status struct {
 	stat   unix.Statx_t
 	id     uint64 // of the mount, as in mountinfo: reused after an unmount
 	unique uint64 // of the mount, never reused; 0 before Linux 6.8
+}
+
+// directory identifies a directory of a file system.
+func (s *status) directory() string {
+	return fmt.Sprintf("%d:%d/%d", s.stat.Dev_major, s.stat.Dev_minor, s.stat.Ino)
 }
 
 // mount identifies a mount as exactly as the kernel can.
