@@ -5,12 +5,9 @@ package hostlocal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -44,13 +41,9 @@ func take(ctx context.Context, f *os.File, path string) error {
 	start, waits := time.Now(), waiting.Wait{}
 	defer waits.End()
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		isLocked, err := durable.TryFlock(f)
 		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, unix.EINTR):
-			continue
-		case !errors.Is(err, unix.EWOULDBLOCK):
+		case err != nil || isLocked:
 			return err
 		case time.Since(start) >= lockWait:
 			return code.Errorf(code.LockHeld, "another process still holds it after %v (find it with fuser or lslocks)", lockWait)
